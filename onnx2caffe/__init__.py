@@ -1,0 +1,1 @@
+"""ONNX to Caffe, every export proved by numbers."""

@@ -1,0 +1,96 @@
+"""The hands of a lowering: add a layer, get its blob; try alternatives, roll back those the target refuses."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol, cast
+
+from onnx2caffe.caffe.layers.base import Layer, LayerError, Shape
+from onnx2caffe.caffe.lower.registry import ALTERNATIVES, Alternative, Refused
+from onnx2caffe.caffe.net import Blob, Placed
+
+__all__ = ["Emitter", "Rules"]
+
+
+class Rules(Protocol):
+    """What the emitter asks of a target."""
+
+    def refuses(self, layer: Layer, bottoms: Sequence[Shape], tops: Sequence[Shape]) -> str | None:
+        """Why the target cannot have this layer on these shapes, or None."""
+        ...
+
+    def order(self, key: str) -> Sequence[str]:
+        """The variants of `key` to try first, best first; others follow in order of registration."""
+        ...
+
+
+class Emitter:
+    """Collects the layers of one lowered node. Names are provisional until the node is bound (`caffe/lower/lower.py`)."""
+
+    def __init__(self, rules: Rules, prefix: str, chosen: Mapping[str, str] | None = None) -> None:
+        self._rules = rules
+        self._prefix = prefix
+        self._chosen = chosen or {}
+        self._count = 0
+        self.placed: list[Placed] = []
+        self.shapes: dict[str, Shape] = {}
+        self.used: list[tuple[str, str]] = []
+        """(key, variant) of every recipe taken, for reports."""
+
+    def __call__(self, layer: Layer, *bottoms: Blob, what: str = "") -> Blob:
+        """Add a layer with one top. `what` names the step (default: the layer's type).
+
+        Raises:
+            Refused: Caffe or the target would refuse the layer.
+
+        """
+        (top,) = self.many(layer, *bottoms, what=what)
+        return top
+
+    def many(self, layer: Layer, *bottoms: Blob, what: str = "") -> tuple[Blob, ...]:
+        """Add a layer with any number of tops (none: Silence)."""
+        shapes = [b.shape for b in bottoms]
+        try:
+            tops = layer.infer(shapes)
+        except LayerError as problem:
+            raise Refused(f"{layer.type}: {problem}") from problem
+        if reason := self._rules.refuses(layer, shapes, tops):
+            raise Refused(reason)
+        self._count += 1
+        name = f"{self._prefix}__{what or layer.type.lower()}{self._count}"
+        names = [name if len(tops) == 1 else f"{name}_{i}" for i in range(len(tops))]
+        self.placed.append(Placed(name, layer, tuple(b.name for b in bottoms), tuple(names)))
+        self.shapes.update(zip(names, tops, strict=True))
+        return tuple(Blob(n, s) for n, s in zip(names, tops, strict=True))
+
+    def recipe(self, key: str, *args: Any, **options: Any) -> Blob:
+        """Take the first alternative of `key` that applies and the target accepts; its one result blob."""
+        return cast("Blob", self.attempt(key, self, *args, **options))
+
+    def attempt(self, key: str, *args: Any, **options: Any) -> Any:
+        """Try the alternatives of `key` in order.
+
+        Raises:
+            Refused: none applies; the text holds one reason per alternative.
+
+        """
+        reasons = []
+        for alternative in self.alternatives(key):
+            mark = len(self.placed), len(self.used)
+            try:
+                result = alternative.function(*args, **options)
+            except Refused as problem:
+                del self.placed[mark[0] :], self.used[mark[1] :]
+                reasons.append(str(problem))
+                continue
+            self.used.append((key, alternative.variant))
+            return result
+        raise Refused("; or ".join(dict.fromkeys(reasons)) or f"no way to express {key}")
+
+    def alternatives(self, key: str) -> list[Alternative]:
+        """The alternatives of `key` in the order to try: the user's choice alone, else the target's order, then the rest."""
+        known = ALTERNATIVES.get(key, {})
+        if key in self._chosen:
+            return [known[self._chosen[key]]]
+        first = [v for v in self._rules.order(key) if v in known]
+        return [known[v] for v in (*first, *(v for v in known if v not in first)) if not known[v].approximate]

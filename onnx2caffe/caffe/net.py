@@ -1,0 +1,47 @@
+"""A Caffe net as ordered, named layers: what lowering makes, finishing rewrites and the writer streams."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from onnx2caffe.caffe.layers.base import Layer, Shape
+
+__all__ = ["Blob", "Net", "Placed"]
+
+
+@dataclass(frozen=True)
+class Blob:
+    """A blob's name and static shape."""
+
+    name: str
+    shape: Shape
+
+
+@dataclass(frozen=True)
+class Placed:
+    """A layer in a net: its name, bottoms and tops by blob name, and the user's nodes it stands for."""
+
+    name: str
+    layer: Layer
+    bottoms: tuple[str, ...]
+    tops: tuple[str, ...]
+    sources: tuple[str, ...] = ()
+
+
+@dataclass
+class Net:
+    """Layers in execution order. Input layers come first; `outputs` are the blobs the net promises, in the user's order."""
+
+    name: str
+    layers: list[Placed] = field(default_factory=list)
+    shapes: dict[str, Shape] = field(default_factory=dict)
+    inputs: list[str] = field(default_factory=list)
+    outputs: list[str] = field(default_factory=list)
+
+    def __iter__(self) -> Iterator[Placed]:
+        return iter(self.layers)
+
+    def readers(self, blob: str) -> list[Placed]:
+        """The layers that read `blob`, in order."""
+        return [p for p in self.layers if blob in p.bottoms]

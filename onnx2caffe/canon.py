@@ -1,0 +1,85 @@
+"""The canonical model: vocabulary and typed access, shared by every room.
+
+The frontend makes a canonical model, passes keep it canonical (docs/architecture.md, "The canonical model"), exits read
+it. Nothing here changes a model.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import onnx_ir as ir
+
+__all__ = ["OPSET", "Shape", "UserTensor", "attribute", "const", "dtype", "is_opaque", "shape", "sources", "tensors"]
+
+OPSET = 23
+"""The one opset (ai.onnx) of every canonical model."""
+
+Shape = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class UserTensor:
+    """A tensor of the user's own file: its name and its static ONNX shape."""
+
+    name: str
+    shape: Shape
+
+
+def shape(value: ir.Value) -> Shape:
+    """The static shape of a canonical value.
+
+    Raises:
+        ValueError: the value has no static shape (an opaque node's output).
+
+    """
+    dims = value.shape
+    if dims is None or not all(isinstance(d, int) for d in dims):
+        raise ValueError(f"{value.name!r} has no static shape: {dims}")
+    return tuple(int(d) for d in dims)  # type: ignore[arg-type]
+
+
+def dtype(value: ir.Value) -> ir.DataType:
+    """The element type of a canonical value."""
+    if value.dtype is None:
+        raise ValueError(f"{value.name!r} has no element type")
+    return value.dtype
+
+
+def const(value: ir.Value | None) -> np.ndarray[Any, Any] | None:
+    """The array behind an initializer (a view, never a copy), or None for computed values."""
+    if value is None or value.const_value is None:
+        return None
+    return value.const_value.numpy()
+
+
+def attribute(node: ir.Node, name: str, default: Any = None) -> Any:
+    """The plain Python value of an attribute (int, float, str, tuple, array), or `default`."""
+    found = node.attributes.get(name)
+    if found is None:
+        return default
+    value = found.value
+    if found.type == ir.AttributeType.TENSOR:
+        return value.numpy()
+    return (
+        tuple(value)
+        if found.type in (ir.AttributeType.INTS, ir.AttributeType.FLOATS, ir.AttributeType.STRINGS)
+        else value
+    )
+
+
+def tensors(value: ir.Value) -> tuple[UserTensor, ...]:
+    """The user's tensors whose values this value holds in C order (shapes may differ from the value's own)."""
+    return value.meta.get("tensors", ())
+
+
+def sources(node: ir.Node) -> tuple[str, ...]:
+    """The names of the user's nodes that this node stands for."""
+    return node.meta.get("sources", ())
+
+
+def is_opaque(node: ir.Node) -> bool:
+    """True for a node kept as it is: data-dependent shape, control flow, sequences, unknown domain. Only for CPU or TVM."""
+    return bool(node.meta.get("opaque", False))

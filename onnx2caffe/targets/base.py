@@ -1,0 +1,37 @@
+"""What a target is: rules for single layers, the order of alternatives, and writer options."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from onnx2caffe.caffe.layers.base import Layer, Shape
+
+__all__ = ["Target"]
+
+
+@dataclass(frozen=True)
+class Target:
+    """A Caffe that the written files must load in.
+
+    `types`: layer types it has. `fields`: (type, field) pairs it does not know although it has the type. `preferred`:
+    recipe key -> variants to try first.
+    """
+
+    name: str
+    types: frozenset[str]
+    unknown_fields: frozenset[tuple[str, str]] = frozenset()
+    preferred: Mapping[str, Sequence[str]] = field(default_factory=dict)
+
+    def refuses(self, layer: Layer, bottoms: Sequence[Shape], tops: Sequence[Shape]) -> str | None:
+        """Why this target cannot have the layer, or None."""
+        if layer.type not in self.types:
+            return f"target {self.name} has no layer {layer.type}"
+        for type_, name in self.unknown_fields:
+            if type_ == layer.type and getattr(layer, name) is not None:
+                return f"target {self.name} does not know {layer.param_field}.{name}"
+        return None
+
+    def order(self, key: str) -> Sequence[str]:
+        """The variants of a recipe to try first on this target."""
+        return self.preferred.get(key, ())
