@@ -12,7 +12,19 @@ from typing import Any
 import numpy as np
 import onnx_ir as ir
 
-__all__ = ["OPSET", "Shape", "UserTensor", "attribute", "const", "dtype", "is_opaque", "shape", "sources", "tensors"]
+__all__ = [
+    "OPSET",
+    "Note",
+    "Shape",
+    "UserTensor",
+    "attribute",
+    "const",
+    "dtype",
+    "is_opaque",
+    "shape",
+    "sources",
+    "tensors",
+]
 
 OPSET = 23
 """The one opset (ai.onnx) of every canonical model."""
@@ -26,6 +38,15 @@ class UserTensor:
 
     name: str
     shape: Shape
+
+
+@dataclass(frozen=True)
+class Note:
+    """Something the user should know: `level` is "note" or "warning", `nodes` the user's node names concerned."""
+
+    level: str
+    text: str
+    nodes: tuple[str, ...] = ()
 
 
 def shape(value: ir.Value) -> Shape:
@@ -72,12 +93,12 @@ def attribute(node: ir.Node, name: str, default: Any = None) -> Any:
 
 def tensors(value: ir.Value) -> tuple[UserTensor, ...]:
     """The user's tensors whose values this value holds in C order (shapes may differ from the value's own)."""
-    return value.meta.get("tensors", ())
+    return tuple(value.meta.get("tensors", ()))
 
 
 def sources(node: ir.Node) -> tuple[str, ...]:
     """The names of the user's nodes that this node stands for."""
-    return node.meta.get("sources", ())
+    return tuple(node.meta.get("sources", ()))
 
 
 def is_opaque(node: ir.Node) -> bool:
