@@ -9,7 +9,10 @@ from onnx2caffe.caffe.layers.base import Layer, LayerError, Shape
 from onnx2caffe.caffe.lower.registry import ALTERNATIVES, Alternative, Refused
 from onnx2caffe.caffe.net import Blob, Placed
 
-__all__ = ["Emitter", "Rules"]
+__all__ = ["PROVISIONAL", "Emitter", "Rules"]
+
+PROVISIONAL = "\0"
+"""Starts every provisional name: no name in a net holds it (`caffe/names.py`), so none can clash."""
 
 
 class Rules(Protocol):
@@ -25,11 +28,11 @@ class Rules(Protocol):
 
 
 class Emitter:
-    """Collects the layers of one lowered node. Names are provisional until the node is bound (`caffe/lower/lower.py`)."""
+    """Collects the layers of one lowered node; names are provisional until the node is bound (`caffe/lower/lower.py`)."""
 
     def __init__(self, rules: Rules, prefix: str, chosen: Mapping[str, str] | None = None) -> None:
         self._rules = rules
-        self._prefix = prefix
+        self.prefix = PROVISIONAL + prefix
         self._chosen = chosen or {}
         self._count = 0
         self.placed: list[Placed] = []
@@ -57,7 +60,7 @@ class Emitter:
         if reason := self._rules.refuses(layer, shapes, tops):
             raise Refused(reason)
         self._count += 1
-        name = f"{self._prefix}__{what or layer.type.lower()}{self._count}"
+        name = f"{self.prefix}__{what or layer.type.lower()}{self._count}"
         names = [name if len(tops) == 1 else f"{name}_{i}" for i in range(len(tops))]
         self.placed.append(Placed(name, layer, tuple(b.name for b in bottoms), tuple(names)))
         self.shapes.update(zip(names, tops, strict=True))
@@ -88,7 +91,7 @@ class Emitter:
         raise Refused("; or ".join(dict.fromkeys(reasons)) or f"no way to express {key}")
 
     def alternatives(self, key: str) -> list[Alternative]:
-        """The alternatives of `key` in the order to try: the user's choice alone, else the target's order, then the rest."""
+        """The alternatives of `key`, best first: the user's choice alone, or the target's order, then the rest."""
         known = ALTERNATIVES.get(key, {})
         if key in self._chosen:
             return [known[self._chosen[key]]]

@@ -1,7 +1,7 @@
 """Where lowerings and recipes are registered: key -> named alternatives, in order of preference.
 
-A *lowering* has an ONNX op type as its key and takes the node; a *recipe* has a lower-case key ("transpose", "crop") and
-takes blobs and numbers. Both are pure: they emit layers through the `Emitter` and return the result blob(s). The
+A *lowering* has an ONNX op type as its key and takes the node; a *recipe* has a lower-case key ("transpose", "crop")
+and takes blobs and numbers. Both are pure: they emit layers through the `Emitter` and return the result blob(s). The
 alternatives of one key are tried in the target's order (else in order of registration); the first one whose every layer
 the target accepts is taken.
 """
@@ -34,7 +34,7 @@ ALTERNATIVES: dict[str, dict[str, Alternative]] = {}
 
 
 def lowers(*ops: str, variant: str = "default", approximate: bool = False) -> Callable[[_F], _F]:
-    """Register a lowering `f(op: Op, net: Emitter) -> Blob | Sequence[Blob]` (one blob per output) for ONNX op types."""
+    """Register `f(op: Op, net: Emitter) -> Blob | Sequence[Blob]` (one blob per output) for ONNX op types."""
 
     def put(function: _F) -> _F:
         for key in ops:
