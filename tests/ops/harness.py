@@ -1,0 +1,196 @@
+"""One row = one ONNX node (or small model): onnxruntime against builtin and pycaffe, on every target."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+from onnx2caffe.caffe.finish import finish
+from onnx2caffe.caffe.write import write_caffemodel, write_prototxt
+
+from onnx2caffe import frontend
+from onnx2caffe.caffe.lower.lower import lower
+from onnx2caffe.passes import pipeline
+from onnx2caffe.runtimes import ort
+from onnx2caffe.runtimes.base import NetFiles, Runtime, Tap
+from onnx2caffe.targets.base import Target
+
+Array = np.ndarray[Any, Any]
+Shape = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class In:
+    """A computed input: normal(0, 1.5), or uniform in [low, high] (integers: high included)."""
+
+    shape: Shape
+    dtype: str = "float32"
+    low: float | None = None
+    high: float | None = None
+
+    def sample(self, rng: np.random.Generator) -> Array:
+        kind = np.dtype(self.dtype)
+        if kind.kind == "b":
+            return rng.random(self.shape) < 0.5
+        if kind.kind in "iu":
+            low, high = int(self.low or 0), int(self.high or 9)
+            return rng.integers(low, high + 1, self.shape).astype(kind)
+        if self.low is not None and self.high is not None:
+            return rng.uniform(self.low, self.high, self.shape).astype(kind)
+        return (1.5 * rng.standard_normal(self.shape)).astype(kind)
+
+
+@dataclass(frozen=True)
+class Case:
+    """A node under test.
+
+    `inputs`: a shape or `In` = computed, an array = initializer, None = absent. `refused`: target name -> text that the
+    refusal must hold (instead of equal numbers). `tolerance`: largest e of design §6; a row that needs more says why in
+    `because`. `model`: a whole model instead of one node. `outputs`: how many, or the names ("" = absent).
+    """
+
+    op: str
+    opset: int
+    inputs: tuple[Shape | In | Array | None, ...] = ()
+    attributes: Mapping[str, Any] = field(default_factory=dict)
+    outputs: int | Sequence[str] = 1
+    id: str = ""
+    refused: Mapping[str, str] = field(default_factory=dict)
+    tolerance: float = 1e-5
+    because: str = ""
+    model: onnx.ModelProto | None = None
+    targets: tuple[str, ...] = ("caffe", "bvlc")
+
+    def name(self) -> str:
+        shapes = "_".join("x".join(map(str, _shape(i))) if i is not None else "none" for i in self.inputs)
+        attributes = "_".join(f"{k}{v}" for k, v in self.attributes.items())
+        return self.id or f"{self.op}{self.opset}-{shapes}-{attributes}".replace(" ", "")
+
+
+def _shape(source: Shape | In | Array) -> Shape:
+    return source if isinstance(source, tuple) else source.shape
+
+
+def build(case: Case) -> onnx.ModelProto:
+    """The case as an ONNX model."""
+    if case.model is not None:
+        return case.model
+    inputs, initializers, names = [], [], []
+    for number, source in enumerate(case.inputs):
+        name = "" if source is None else f"x{number}"
+        names.append(name)
+        if isinstance(source, np.ndarray):
+            initializers.append(numpy_helper.from_array(source, name))
+        elif source is not None:
+            source = source if isinstance(source, In) else In(source)
+            kind = helper.np_dtype_to_tensor_dtype(np.dtype(source.dtype))
+            inputs.append(helper.make_tensor_value_info(name, kind, source.shape))
+    outputs = [f"y{i}" for i in range(case.outputs)] if isinstance(case.outputs, int) else list(case.outputs)
+    while names and not names[-1]:
+        names.pop()
+    node = helper.make_node(case.op, names, outputs, name="node", **case.attributes)
+    graph = helper.make_graph([node], "case", inputs, [onnx.ValueInfoProto(name=o) for o in outputs if o], initializers)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", case.opset)], ir_version=8)
+
+
+def sample(case: Case, model: onnx.ModelProto, seed: int) -> dict[str, Array]:
+    """Feeds for the model's inputs."""
+    rng = np.random.default_rng(seed)
+    if case.model is None:
+        wanted = {
+            f"x{i}": s if isinstance(s, In) else In(s)
+            for i, s in enumerate(case.inputs)
+            if s is not None and not isinstance(s, np.ndarray)
+        }
+        return {name: source.sample(rng) for name, source in wanted.items()}
+    constants = {i.name for i in model.graph.initializer}
+    feeds = {}
+    for value in model.graph.input:
+        if value.name not in constants:
+            kind = helper.tensor_dtype_to_np_dtype(value.type.tensor_type.elem_type)
+            dims = tuple(d.dim_value or 1 for d in value.type.tensor_type.shape.dim)
+            feeds[value.name] = In(dims, str(kind)).sample(rng)
+    return feeds
+
+
+@dataclass(frozen=True)
+class Written:
+    """A converted model on disk, with the blob of every input and output."""
+
+    files: NetFiles
+    inputs: dict[str, str]
+    outputs: dict[str, str]
+    types: list[str]
+
+
+def convert(model: onnx.ModelProto, target: Target, folder: Path) -> Written:
+    """The product's own path, without proof and driver."""
+    loaded = frontend.from_proto(model)
+    pipeline.run(loaded.model, pipeline.pipeline("caffe"))
+    lowered = lower(loaded.model, target)
+    graph = loaded.model.graph
+    net = finish(lowered.net, target)
+    files = NetFiles(folder / "net.prototxt", folder / "net.caffemodel")
+    write_prototxt(net, files.prototxt, [])
+    write_caffemodel(net, files.caffemodel)
+    outputs = zip(loaded.outputs, graph.outputs, strict=True)
+    return Written(
+        files,
+        {str(v.name): lowered.blobs[v].name for v in graph.inputs},
+        {o.name: lowered.blobs[v].name for o, v in outputs},
+        [p.layer.type for p in net.layers],
+    )
+
+
+def reference(model: onnx.ModelProto, feeds: dict[str, Array]) -> dict[str, Array]:
+    """The model in onnxruntime, optimisations off."""
+    session = ort.session(model.SerializeToString())
+    names = [o.name for o in session.get_outputs()]
+    return dict(zip(names, session.run(names, feeds), strict=True))
+
+
+def difference(r: Array, c: Array) -> float:
+    """e of design §6; non-finite elements must be non-finite in the same places (Caffe has no sign rules for them)."""
+    r, c = np.asarray(r, np.float64), np.asarray(c, np.float64)
+    assert r.size == c.size, f"{c.shape} for {r.shape}"
+    c = c.reshape(r.shape)
+    known = np.isfinite(r)
+    assert np.isfinite(c[known]).all(), "not finite where the reference is"
+    if not known.any():
+        return 0.0
+    scale = max(float(np.abs(r[known]).max()), 1e-6)
+    return float(np.abs(c[known] - r[known]).max()) / scale
+
+
+def check(case: Case, target: Target, folder: Path, runtimes: Sequence[Runtime], seeds: int = 2) -> Written:
+    """Convert a case and hold every output against onnxruntime in every runtime."""
+    model = build(case)
+    written = convert(model, target, folder)
+    feeds = [sample(case, model, seed) for seed in range(seeds)]
+    expected = [reference(model, f) for f in feeds]
+    blobs = [{written.inputs[k]: v.astype(np.float32) for k, v in f.items() if k in written.inputs} for f in feeds]
+    taps = [Tap(b) for b in dict.fromkeys(written.outputs.values())]
+    for runtime in runtimes:
+        for values, results in zip(expected, runtime.run(written.files, blobs, taps), strict=True):
+            for name, r in values.items():
+                e = difference(r, results[Tap(written.outputs[name])])
+                assert e <= case.tolerance, f"{runtime.name}: {name} e={e:.2e}; {written.types}"
+    return written
+
+
+def constant(*shape: int, seed: int = 0, scale: float = 1.0) -> Array:
+    """A seeded float32 constant."""
+    return (scale * np.random.default_rng(seed).standard_normal(shape)).astype(np.float32)
+
+
+def ints(*values: int) -> Array:
+    """An int64 vector constant."""
+    return np.array(values, np.int64)
+
+
+FLOAT = TensorProto.FLOAT
