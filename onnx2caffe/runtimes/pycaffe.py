@@ -1,0 +1,280 @@
+"""The `pycaffe` runtime: a real Caffe in a process of its own, since a failed CHECK ends the process it happens in."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import re
+import signal
+import struct
+import subprocess
+import sys
+import tempfile
+import weakref
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from onnx2caffe.errors import RuntimeCrash, RuntimeMissing, UnreadableFile, UsageError
+from onnx2caffe.runtimes.base import Array, Feeds, NetFiles, Tap
+from onnx2caffe.runtimes.setup.pycaffe import environment_python
+
+__all__ = ["PyCaffe", "find"]
+
+_VARIABLE = "ONNX2CAFFE_CAFFE_PYTHON"
+_SETUP = "onnx2caffe setup pycaffe"
+_WORKER = Path(__file__).with_name("pycaffe_worker.py")
+_FOREIGN = ("PYTHONPATH", "PYTHONHOME", "PYTHONSTARTUP")  # of this process's Python, not of the worker's
+
+_PROGRESS = re.compile(r"(Copying weights)|(?:Creating Layer|Running layer) (.*)")
+_FATAL = re.compile(r"^F\d+ [\d:.]+ +\d+ (.*)")
+_NOISE = re.compile(
+    r"^[IW]\d+ [\d:.]+ |^WARNING: Logging before InitGoogle|^\*\*\* |^ +@ |^Running layer |^Copying weights"
+)
+_UNKNOWN_TYPE = re.compile(r"Unknown layer type: (\S+)")
+
+
+def find(caffe_python: Path | None = None) -> PyCaffe:
+    """A running pycaffe: of `caffe_python`, else $ONNX2CAFFE_CAFFE_PYTHON, else this Python, else `setup pycaffe`'s.
+
+    Raises:
+        RuntimeMissing: there is none, or the Python asked for has no working `caffe`.
+
+    """
+    asked = caffe_python or os.environ.get(_VARIABLE)
+    if asked:
+        return _of_python(Path(asked))
+    tried = []
+    if importlib.util.find_spec("caffe") is not None:
+        try:
+            return PyCaffe(Path(sys.executable), os.environ)
+        except RuntimeMissing as problem:  # a package that only bears the name, or a broken build
+            tried.append(problem.message)
+    made = environment_python()
+    if made:
+        return PyCaffe(made, _without_foreign(os.environ))
+    raise RuntimeMissing("\n".join(["no pycaffe found", *tried]), f"`{_SETUP}` makes one; or --caffe-python PATH")
+
+
+def _of_python(python: Path) -> PyCaffe:
+    """The Caffe of a Python somebody named.
+
+    A Caffe built in its source folder is found by PYTHONPATH alone, so that counts where it does without fail.
+    """
+    try:
+        return PyCaffe(python, _without_foreign(os.environ))
+    except RuntimeMissing:
+        if "PYTHONPATH" not in os.environ:
+            raise
+        return PyCaffe(python, os.environ)
+
+
+def _without_foreign(environment: Mapping[str, str]) -> dict[str, str]:
+    return {name: value for name, value in environment.items() if name not in _FOREIGN}
+
+
+class PyCaffe:
+    """Caffe in a worker process that is started at once, and again after it died."""
+
+    name = "pycaffe"
+
+    def __init__(self, python: Path, environment: Mapping[str, str]) -> None:
+        """Start the worker.
+
+        Raises:
+            RuntimeMissing: `python` cannot be run or has no `caffe`.
+
+        """
+        self.python = python
+        self._environment = environment
+        self._worker: _Worker | None = _Worker(python, environment)
+        self._hello = self._worker.hello
+
+    def version(self) -> str:
+        """E.g. "caffe 1.0.0 (python 3.11.7)"."""
+        return f"caffe {self._hello['caffe']} (python {self._hello['python']})"
+
+    def missing(self, types: Sequence[str]) -> list[str]:
+        """Those of the layer types that are not registered in this Caffe; runs no net, so nothing can abort."""
+        return sorted(set(types) - set(self._hello["types"]))
+
+    def run(self, files: NetFiles, feeds: Sequence[Feeds], taps: Sequence[Tap]) -> list[dict[Tap, Array]]:
+        """Load the net and run it once per feed (blob name -> array of the blob's size); the tapped values, float32.
+
+        Raises:
+            RuntimeMissing: this Caffe lacks a layer type.
+            RuntimeCrash: Caffe refused the net or died; the layer and Caffe's own words.
+            UsageError: a feed does not fit the net's inputs, or a tap names no blob or layer.
+
+        """
+        for path in (files.prototxt, files.caffemodel):
+            if not path.is_file():
+                raise UnreadableFile(f"no such file: {path}")
+        if self._worker is None:
+            self._worker = _Worker(self.python, self._environment)
+        try:
+            loaded = self._worker.load(files)
+            for feed in feeds:
+                _check(files, loaded, feed, taps)
+            return [dict(self._worker.run(feed, taps)) for feed in feeds]
+        except UsageError:
+            raise
+        except BaseException:  # the stream may stand in the middle of a frame
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """End the worker; the next run starts another."""
+        if self._worker is not None:
+            self._worker.end()
+            self._worker = None
+
+
+def _check(files: NetFiles, loaded: Mapping[str, Any], feed: Feeds, taps: Sequence[Tap]) -> None:
+    shapes, layers = loaded["blobs"], set(loaded["layers"])
+    for tap in taps:
+        if tap.blob not in shapes:
+            raise UsageError(f"{files.prototxt} has no blob {tap.blob!r}")
+        if tap.layer and tap.layer not in layers:
+            raise UsageError(f"{files.prototxt} has no layer {tap.layer!r}")
+    for blob, value in feed.items():
+        if blob not in loaded["inputs"]:
+            raise UsageError(f"{files.prototxt} has no input {blob!r}; it has {loaded['inputs']}")
+        if np.size(value) != np.prod(shapes[blob], dtype=np.int64):
+            raise UsageError(
+                f"input {blob!r} of {files.prototxt} has shape {shapes[blob]}, not {list(np.shape(value))}"
+            )
+    unfed = [name for name in loaded["inputs"] if name not in feed]
+    if unfed:
+        raise UsageError(f"no value for input {unfed[0]!r} of {files.prototxt}")
+
+
+class _Worker:
+    """One worker process and the frames to and from it (see pycaffe_worker.py)."""
+
+    def __init__(self, python: Path, environment: Mapping[str, str]) -> None:
+        self._log = tempfile.TemporaryFile(buffering=0)  # standard error: a pipe nobody reads would fill up
+        variables = {
+            **environment,
+            "PYCAFFE_ON_CHECK": "raise",  # our own build's answer to a failed CHECK
+            "GLOG_minloglevel": "0",  # INFO names the layer under construction
+        }
+        try:
+            self._process = subprocess.Popen(
+                [str(python), str(_WORKER)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=self._log,
+                env=variables,
+                start_new_session=True,  # Ctrl-C is for the parent, which then ends this process
+            )
+        except OSError as problem:
+            self._log.close()
+            raise RuntimeMissing(
+                f"cannot run {python}: {problem.strerror}", f"`{_SETUP}` makes a Python with Caffe"
+            ) from None
+        self.end = weakref.finalize(self, _end, self._process, self._log)
+        try:
+            self.hello = self._receive()[0]
+        except RuntimeCrash:
+            reason = self._words()
+            self.end()
+            raise RuntimeMissing(
+                f"{python} has no working caffe: {reason}", f"`{_SETUP}` makes a Python with Caffe"
+            ) from None
+
+    def load(self, files: NetFiles) -> dict[str, Any]:
+        """Load a net; its {"blobs": shapes by name, "layers": names, "inputs": names}."""
+        self._send({"do": "load", "prototxt": str(files.prototxt), "caffemodel": str(files.caffemodel)})
+        return self._receive()[0]
+
+    def run(self, feed: Feeds, taps: Sequence[Tap]) -> Iterator[tuple[Tap, Array]]:
+        """Run the loaded net; the taps in the order in which their values come about."""
+        arrays = [np.asarray(value, np.float32) for value in feed.values()]
+        self._send({"do": "run", "blobs": list(feed), "taps": [(tap.blob, tap.layer) for tap in taps]}, arrays)
+        while True:
+            header, values = self._receive()
+            if "done" in header:
+                return
+            yield taps[header["tap"]], values[0]
+
+    def _send(self, header: dict[str, Any], arrays: Sequence[Array] = ()) -> None:
+        self._log.truncate(0)
+        self._log.seek(0)
+        text = json.dumps({**header, "arrays": [array.shape for array in arrays]}).encode()
+        stream = self._process.stdin
+        assert stream is not None  # for the type checker: it was opened as a pipe
+        try:
+            stream.write(struct.pack("<Q", len(text)) + text)
+            for array in arrays:
+                stream.write(array.reshape(-1).view(np.uint8))
+            stream.flush()
+        except BrokenPipeError:
+            raise self._crash() from None
+
+    def _receive(self) -> tuple[dict[str, Any], list[Array]]:
+        header = json.loads(self._read(struct.unpack("<Q", self._read(8))[0]))
+        arrays = []
+        for shape in header["arrays"]:
+            array = np.empty(shape, np.float32)
+            self._fill(array.reshape(-1).view(np.uint8))
+            arrays.append(array)
+        if "refused" in header:
+            raise self._refusal(header["refused"])
+        return header, arrays
+
+    def _read(self, size: int) -> bytes:
+        buffer = np.empty(size, np.uint8)
+        self._fill(buffer)
+        return buffer.tobytes()
+
+    def _fill(self, buffer: Array) -> None:
+        stream: Any = self._process.stdout
+        if stream.readinto(buffer) < buffer.size:
+            raise self._crash()
+
+    def _crash(self) -> RuntimeMissing:
+        code = self._process.wait()
+        if code == -signal.SIGABRT:
+            return self._refusal(self._words())
+        end = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
+        return RuntimeCrash(f"Caffe's process {end}{self._at_layer()}: {self._words()}".removesuffix(": "))
+
+    def _refusal(self, words: str) -> RuntimeMissing:
+        unknown = _UNKNOWN_TYPE.search(words)
+        if unknown:
+            return RuntimeMissing(
+                f"this Caffe has no layer type {unknown[1]}", f"`{_SETUP}` makes a Caffe that has all"
+            )
+        return RuntimeCrash(f"Caffe failed{self._at_layer()}: {words}")
+
+    def _at_layer(self) -> str:
+        """Where the work stood, by the last line of progress."""
+        steps = _PROGRESS.findall(self._logged())
+        if not steps:
+            return ""
+        copying, layer = steps[-1]
+        return " while it copied the weights" if copying else f" at layer {layer!r}"
+
+    def _words(self) -> str:
+        """What Caffe said last: its fatal line, else what is left without progress and stack traces."""
+        lines = self._logged().splitlines()
+        fatal = [match[1] for match in map(_FATAL.match, lines) if match]
+        return " ".join(fatal or [line for line in lines if line.strip() and not _NOISE.match(line)][-1:])
+
+    def _logged(self) -> str:
+        self._log.seek(0)
+        return self._log.read().decode("utf-8", "replace")
+
+
+def _end(process: subprocess.Popen[bytes], log: Any) -> None:
+    process.kill()
+    process.wait()
+    for stream in (process.stdin, process.stdout, log):
+        try:
+            stream.close()
+        except BrokenPipeError:  # what was left in the buffer has no reader any more
+            pass
