@@ -195,12 +195,13 @@ def calibrate(g: Graph, size: int, seed: int) -> None:
 def assemble(
     nodes: list[onnx.NodeProto], constants: dict[str, np.ndarray], size: int, outputs: list[str]
 ) -> onnx.ModelProto:
+    used = {name for node in nodes for name in node.input}
     graph = helper.make_graph(
         nodes,
         "nanodet_m",
         [helper.make_tensor_value_info("data", TensorProto.FLOAT, [1, 3, size, size])],
         [helper.make_tensor_value_info(o, TensorProto.FLOAT, None) for o in outputs],
-        [numpy_helper.from_array(v, k) for k, v in constants.items()],
+        [numpy_helper.from_array(v, k) for k, v in constants.items() if k in used],
     )
     return helper.make_model(
         graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=8, producer_name="example"
