@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import json
 import os
@@ -14,7 +15,7 @@ import tempfile
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 
@@ -156,7 +157,7 @@ class _Worker:
     """One worker process and the frames to and from it (see pycaffe_worker.py)."""
 
     def __init__(self, python: Path, environment: Mapping[str, str]) -> None:
-        self._log = tempfile.TemporaryFile(buffering=0)  # standard error: a pipe nobody reads would fill up
+        self._log = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115 - closed with the process it logs
         variables = {
             **environment,
             "PYCAFFE_ON_CHECK": "raise",  # our own build's answer to a failed CHECK
@@ -167,7 +168,7 @@ class _Worker:
                 [str(python), str(_WORKER)],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
-                stderr=self._log,
+                stderr=self._log,  # a pipe that nobody reads would fill up
                 env=variables,
                 start_new_session=True,  # Ctrl-C is for the parent, which then ends this process
             )
@@ -176,7 +177,7 @@ class _Worker:
             raise RuntimeMissing(
                 f"cannot run {python}: {problem.strerror}", f"`{_SETUP}` makes a Python with Caffe"
             ) from None
-        self.end = weakref.finalize(self, _end, self._process, self._log)
+        self.end = weakref.finalize(self, _end, self._process, self._process.stdin, self._process.stdout, self._log)
         try:
             self.hello = self._receive()[0]
         except RuntimeCrash:
@@ -205,8 +206,7 @@ class _Worker:
         self._log.truncate(0)
         self._log.seek(0)
         text = json.dumps({**header, "arrays": [array.shape for array in arrays]}).encode()
-        stream = self._process.stdin
-        assert stream is not None  # for the type checker: it was opened as a pipe
+        stream: Any = self._process.stdin
         try:
             stream.write(struct.pack("<Q", len(text)) + text)
             for array in arrays:
@@ -270,11 +270,9 @@ class _Worker:
         return self._log.read().decode("utf-8", "replace")
 
 
-def _end(process: subprocess.Popen[bytes], log: Any) -> None:
+def _end(process: subprocess.Popen[bytes], *streams: IO[bytes] | None) -> None:
     process.kill()
     process.wait()
-    for stream in (process.stdin, process.stdout, log):
-        try:
+    for stream in filter(None, streams):
+        with contextlib.suppress(BrokenPipeError):  # what was left in the buffer has no reader any more
             stream.close()
-        except BrokenPipeError:  # what was left in the buffer has no reader any more
-            pass

@@ -21,7 +21,7 @@ class Channel:
     """Frames over the standard streams, which library code can then no longer touch."""
 
     def __init__(self) -> None:
-        self.incoming = os.fdopen(os.dup(0), "rb")
+        self.incoming: Any = os.fdopen(os.dup(0), "rb")
         self.outgoing = os.fdopen(os.dup(1), "wb")
         nothing = os.open(os.devnull, os.O_RDONLY)
         os.dup2(nothing, 0)
@@ -69,8 +69,8 @@ def load(caffe: Any, header: "dict[str, Any]") -> Any:
 
 
 def run(channel: Channel, net: Any, header: "dict[str, Any]", arrays: "list[Any]") -> None:
-    """Run the net once; send each tap as {"tap": its number} right after its layer, before a later one overwrites it."""
-    for blob, array in zip(header["blobs"], arrays):
+    """Run the net once; send each tap as {"tap": its number} right after its layer: a later one may overwrite it."""
+    for blob, array in zip(header["blobs"], arrays):  # noqa: B905 - Python 3.6 has no strict
         target = net.blobs[blob].data
         target[...] = array.reshape(target.shape)
     wanted = {}  # type: dict[str, list[tuple[int, str]]]
