@@ -14,9 +14,9 @@ __all__ = ["Pass", "PassResult"]
 class Pass(InPlacePass):
     """A canonical-model-to-canonical-model rewrite, exact in real arithmetic (float reordering allowed).
 
-    `claim` states in one line what is replaced by what and why that is equal; `approximate = True` marks a rewrite that is
-    not exact (off unless the user asks, and then reported with its measured error). A pass takes what it knows (a target's
-    limits, the user's options) in its constructor.
+    `claim` states in one line what is replaced by what and why that is equal; `approximate = True` marks a rewrite that
+    is not exact (off unless the user asks, and then reported with its measured error). A pass takes what it knows (a
+    target's limits, the user's options) in its constructor.
     """
 
     claim: ClassVar[str] = ""

@@ -7,70 +7,14 @@ from onnx2caffe.targets.base import Target
 __all__ = ["BVLC", "CAFFE"]
 
 _STOCK = frozenset(
-    [
-        "AbsVal",
-        "ArgMax",
-        "BNLL",
-        "BatchNorm",
-        "BatchReindex",
-        "Bias",
-        "Concat",
-        "Convolution",
-        "Crop",
-        "Deconvolution",
-        "Dropout",
-        "DummyData",
-        "ELU",
-        "Eltwise",
-        "Embed",
-        "Exp",
-        "Flatten",
-        "Im2col",
-        "InnerProduct",
-        "Input",
-        "LRN",
-        "LSTM",
-        "Log",
-        "MVN",
-        "PReLU",
-        "Parameter",
-        "Pooling",
-        "Power",
-        "RNN",
-        "ReLU",
-        "Reduction",
-        "Reshape",
-        "SPP",
-        "Scale",
-        "Sigmoid",
-        "Silence",
-        "Slice",
-        "Softmax",
-        "Split",
-        "TanH",
-        "Threshold",
-        "Tile",
-    ]
+    """AbsVal ArgMax BNLL BatchNorm BatchReindex Bias Concat Convolution Crop Deconvolution Dropout DummyData ELU Eltwise
+    Embed Exp Flatten Im2col InnerProduct Input LRN LSTM Log MVN PReLU Parameter Pooling Power RNN ReLU Reduction Reshape
+    SPP Scale Sigmoid Silence Slice Softmax Split TanH Threshold Tile""".split()
 )
 _LATER = frozenset({"Clip", "Swish"})
 _EXTENSIONS = frozenset(
-    [
-        "Axpy",
-        "DepthwiseConv",
-        "HardSigmoid",
-        "HardSwish",
-        "Interp",
-        "Mish",
-        "Normalize",
-        "PSROIPooling",
-        "PassThrough",
-        "Permute",
-        "ROIPooling",
-        "ReLU6",
-        "Reorg",
-        "ShuffleChannel",
-        "Upsample",
-    ]
+    """Axpy DepthwiseConv HardSigmoid HardSwish Interp Mish Normalize PSROIPooling PassThrough Permute ROIPooling ReLU6
+    Reorg ShuffleChannel Upsample""".split()
 )
 
 CAFFE = Target("caffe", _STOCK | _LATER | _EXTENSIONS)

@@ -15,7 +15,8 @@ from onnx.backend.test.loader import load_model_tests
 SUITES = ("node", "simple", "pytorch-converted", "pytorch-operator")
 
 PARAMETERS = frozenset(
-    ["BatchNormalization", "Clip", "Conv", "ConvTranspose", "GRU", "Gemm", "GroupNormalization", "InstanceNormalization", "LSTM", "LayerNormalization", "PRelu", "Pad", "RMSNormalization", "RNN", "Resize", "Upsample"]
+    """BatchNormalization Clip Conv ConvTranspose GRU Gemm GroupNormalization InstanceNormalization LSTM
+    LayerNormalization PRelu Pad RMSNormalization RNN Resize Upsample""".split()
 )
 """Ops whose inputs after the first are weights or bounds in every real network."""
 
