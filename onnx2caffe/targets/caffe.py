@@ -7,9 +7,9 @@ from onnx2caffe.targets.base import Target
 __all__ = ["BVLC", "CAFFE"]
 
 _STOCK = frozenset(
-    """AbsVal ArgMax BNLL BatchNorm BatchReindex Bias Concat Convolution Crop Deconvolution Dropout DummyData ELU Eltwise
-    Embed Exp Flatten Im2col InnerProduct Input LRN LSTM Log MVN PReLU Parameter Pooling Power RNN ReLU Reduction Reshape
-    SPP Scale Sigmoid Silence Slice Softmax Split TanH Threshold Tile""".split()
+    """AbsVal ArgMax BNLL BatchNorm BatchReindex Bias Concat Convolution Crop Deconvolution Dropout DummyData
+    ELU Eltwise Embed Exp Flatten Im2col InnerProduct Input LRN LSTM Log MVN PReLU Parameter Pooling Power
+    RNN ReLU Reduction Reshape SPP Scale Sigmoid Silence Slice Softmax Split TanH Threshold Tile""".split()
 )
 _LATER = frozenset({"Clip", "Swish"})
 _EXTENSIONS = frozenset(
