@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import onnx
     import onnxruntime
 
-__all__ = ["DTYPES", "Reference", "session", "shaken", "version", "widened"]
+__all__ = ["DTYPES", "Reference", "session", "version"]
 
 DTYPES = {
     "tensor(bool)": "bool",
@@ -34,6 +34,7 @@ DTYPES = {
 }
 """onnxruntime's type texts that numpy has, by numpy name."""
 
+_DTYPE_ATTRIBUTES = {"to", "dtype", "output_datatype"}
 _EXTERNAL_FOLDER = "session.model_external_initializers_file_folder_path"
 
 
@@ -66,3 +67,127 @@ def session(
         options.add_session_config_entry(_EXTERNAL_FOLDER, str(folder))
     source = model if isinstance(model, bytes) else os.fspath(model)
     return onnxruntime.InferenceSession(source, options, providers=["CPUExecutionProvider"])
+
+
+class Reference:
+    """The user's model as it is, with inner tensors of its top-level graph as further outputs.
+
+    `wanted` names those tensors; names the graph does not produce are left out. With `widen`, float16 is read as
+    float32: what a right conversion of a half model computes. `threads` as for `session`.
+
+    Sessions (graph optimisations off and on) are made when first used, and kept.
+    """
+
+    def __init__(
+        self, source: Path | bytes, wanted: Sequence[str] = (), *, widen: bool = False, threads: int = 0
+    ) -> None:
+        self._source = source
+        self._wanted = tuple(wanted)
+        self._widen = widen
+        self._threads = threads
+        self._sessions: dict[bool, onnxruntime.InferenceSession] = {}
+
+    @property
+    def tensors(self) -> tuple[str, ...]:
+        """The names `run` can give: the model's outputs and the wanted tensors, as far as they are arrays."""
+        return tuple(o.name for o in self._session(False).get_outputs() if o.type in DTYPES)
+
+    def run(self, feeds: Feeds, wanted: Sequence[str], optimise: bool = False) -> dict[str, Array]:
+        """The wanted tensors (names out of `tensors`) on one set of feeds (input name -> array, cast to its dtype).
+
+        Raises:
+            NoReference: onnxruntime cannot load or run the model; with its own words.
+
+        """
+        runner = self._session(optimise)
+        dtypes = {i.name: DTYPES[i.type] for i in runner.get_inputs() if i.type in DTYPES}
+        values = {name: np.asarray(value, dtypes[name]) for name, value in feeds.items() if name in dtypes}
+        try:
+            return dict(zip(wanted, runner.run(list(wanted), values), strict=True))
+        except Exception as problem:  # onnxruntime's exceptions have no base of their own
+            raise self._refused(problem) from problem
+
+    def _session(self, optimise: bool) -> onnxruntime.InferenceSession:
+        if optimise not in self._sessions:
+            folder = self._source.absolute().parent if isinstance(self._source, Path) else None
+            try:
+                self._sessions[optimise] = session(self._model(), optimise, threads=self._threads, folder=folder)
+            except Exception as problem:  # onnxruntime's exceptions have no base of their own
+                raise self._refused(problem) from problem
+        return self._sessions[optimise]
+
+    def _model(self) -> bytes:
+        """The bytes to run. External data stays where it is, except for a widened model, whose values change."""
+        import onnx
+
+        if isinstance(self._source, bytes):
+            proto = onnx.load_from_string(self._source)
+        else:
+            proto = onnx.load(self._source, load_external_data=self._widen)
+        if self._widen:
+            _widen(proto)
+        for graph in _graphs(proto.graph):
+            for node in graph.node:
+                node.ClearField("name")  # two nodes of one name: legal in ONNX, refused by onnxruntime
+        _add_outputs(proto.graph, self._wanted)
+        serialized: bytes = proto.SerializeToString()
+        return serialized
+
+    def _refused(self, problem: Exception) -> NoReference:
+        name = "the model" if isinstance(self._source, bytes) else self._source
+        return NoReference(
+            f"onnxruntime cannot run {name}, so nothing can be proved: {problem}", "--no-proof converts without a proof"
+        )
+
+
+def _add_outputs(graph: onnx.GraphProto, names: Sequence[str]) -> None:
+    """Make tensors that nodes of the graph produce its outputs; their types are for onnxruntime to infer."""
+    produced = {name for node in graph.node for name in node.output if name}
+    have = {output.name for output in graph.output}
+    for name in dict.fromkeys(names):
+        if name in produced - have:
+            graph.output.add().name = name
+
+
+def _graphs(graph: onnx.GraphProto) -> Iterator[onnx.GraphProto]:
+    """The graph and all graphs inside it."""
+    yield graph
+    for node in graph.node:
+        for attribute in node.attribute:
+            if attribute.type == attribute.GRAPH:
+                yield from _graphs(attribute.g)
+
+
+def _widen(proto: onnx.ModelProto) -> None:
+    """Read float16 as float32: constants, casts and declared types."""
+    for graph in _graphs(proto.graph):
+        for tensor in graph.initializer:
+            _widen_tensor(tensor)
+        for value in (*graph.input, *graph.output, *graph.value_info):
+            tensor_type = value.type.tensor_type
+            tensor_type.elem_type = _wider(tensor_type.elem_type)
+        _widen_attributes(graph.node)
+    for function in proto.functions:
+        _widen_attributes(function.node)
+
+
+def _widen_attributes(nodes: Sequence[onnx.NodeProto]) -> None:
+    for attribute in (a for node in nodes for a in node.attribute):
+        if attribute.name in _DTYPE_ATTRIBUTES:
+            attribute.i = _wider(attribute.i)
+        elif attribute.type == attribute.TENSOR:
+            _widen_tensor(attribute.t)
+
+
+def _widen_tensor(tensor: onnx.TensorProto) -> None:
+    from onnx import numpy_helper
+
+    if tensor.data_type == tensor.FLOAT16:
+        values = numpy_helper.to_array(tensor).astype(np.float32)
+        tensor.CopyFrom(numpy_helper.from_array(values, tensor.name))
+
+
+def _wider(data_type: int) -> int:
+    from onnx import TensorProto
+
+    return TensorProto.FLOAT if data_type == TensorProto.FLOAT16 else data_type
