@@ -3,7 +3,8 @@
 
     python tools/bench.py [--runs 3] [--only resnet18]
 
-Bars: without proof at most 3 x bare + 1 s, peak memory at most 2 x file + 250 MB; `--version` at most 3 x `import numpy`.
+Bars: without proof at most 3 x bare + 1 s, peak memory at most 2 x file + 250 MB; `--version` at most 3 x
+`import numpy`.
 Exit 1 when one is missed.
 """
 

@@ -10,7 +10,7 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "examples"))
-from nanodet_m import nanodet  # noqa: E402
+from nanodet_m import nanodet
 
 __all__ = ["MODELS"]
 
