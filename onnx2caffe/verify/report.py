@@ -1,0 +1,80 @@
+"""What a proof says, as a table and in sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from onnx2caffe.verify.measure import Verdict
+from onnx2caffe.verify.proof import Proof, Row
+
+__all__ = ["COLUMNS", "cells", "rows_to_first_difference", "summary", "to_json"]
+
+COLUMNS = ("ONNX tensor", "layer", "shape", "cosine", "max|Δ|", "relative", "allowed", "runtime", "verdict")
+
+
+def cells(row: Row) -> tuple[str, ...]:
+    """One row of the table, as text."""
+    j = row.judgement
+    shape = "×".join(map(str, row.shape)) or "scalar"
+    verdict = f"{j.verdict}: {j.why}" if j.why else str(j.verdict)
+    figures = (f"{j.cosine:.6f}", f"{j.max_abs:.1e}", f"{j.error:.1e}", f"{j.allowed:.1e}")
+    return (row.tensor, row.layer, shape, *figures, row.runtime, verdict)
+
+
+def rows_to_first_difference(proof: Proof) -> Sequence[Row]:
+    """The rows up to and with the first that differs; all of them where none does."""
+    first = proof.first_difference
+    return proof.rows if first is None else proof.rows[: proof.rows.index(first) + 1]
+
+
+def summary(proof: Proof) -> str:
+    """One sentence: what was proved, or what differs, in which runtimes, on how many inputs."""
+    where = " and ".join(_versions(proof))
+    inputs = f"{proof.runs} input{'s' * (proof.runs != 1)}"
+    equal, unjudged = proof.tensors(Verdict.EQUAL), proof.tensors(Verdict.UNJUDGED)
+    aside = f", {len(unjudged)} cannot be judged" if unjudged else ""
+    if proof.first_difference:
+        different = proof.tensors(Verdict.DIFFERS)
+        counts = f"{len(different)} of {len(different) + len(equal) + len(unjudged)} tensors differ"
+        return f"{counts} in {where} ({inputs}{aside})"
+    return f"proved: {len(equal)} tensor{'s' * (len(equal) != 1)} equal in {where} ({inputs}{aside})"
+
+
+def _versions(proof: Proof) -> list[str]:
+    return [name if version.startswith(name) else f"{name} ({version})" for name, version in proof.runtimes.items()]
+
+
+def to_json(proof: Proof) -> dict[str, Any]:
+    """A proof as plain data; infinite figures become null, which JSON has no other word for."""
+    first = proof.first_difference
+    return {
+        "ok": proof.ok,
+        "runs": proof.runs,
+        "runtimes": dict(proof.runtimes),
+        "first_difference": first.tensor if first else None,
+        "unjudged_outputs": {name: list(before) for name, before in proof.unjudged.items()},
+        "rows": [_row_json(row) for row in proof.rows],
+    }
+
+
+def _row_json(row: Row) -> dict[str, Any]:
+    j = row.judgement
+    return {
+        "tensor": row.tensor,
+        "layer": row.layer,
+        "blob": row.blob,
+        "shape": list(row.shape),
+        "runtime": row.runtime,
+        "run": row.run,
+        "verdict": str(j.verdict),
+        "cosine": j.cosine,
+        "max_abs": _finite(j.max_abs),
+        "relative": _finite(j.error),
+        "allowed": _finite(j.allowed),
+        "why": j.why,
+    }
+
+
+def _finite(figure: float) -> float | None:
+    return figure if abs(figure) < float("inf") else None
