@@ -12,6 +12,8 @@ import onnx
 from onnx import numpy_helper
 from onnx.backend.test.loader import load_model_tests
 
+from tests.patterns import patterns
+
 SUITES = ("node", "simple", "pytorch-converted", "pytorch-operator")
 
 PARAMETERS = frozenset(
@@ -87,11 +89,10 @@ def freeze(model: onnx.ModelProto, feeds: dict[str, Any]) -> tuple[onnx.ModelPro
     return frozen, kept
 
 
-def patterns(folder: Path) -> Iterator[Sample]:
-    """The small models of a folder, fed with noise."""
-    for file in sorted(folder.glob("*.onnx")):
-        model = onnx.load(file)
-        yield Sample("patterns", file.stem, "(several)", model, noise(model), None)
+def pattern_samples() -> Iterator[Sample]:
+    """This project's own small models of what users hit, fed with noise."""
+    for pattern in patterns():
+        yield Sample("patterns", pattern.name, "(several)", pattern.model, noise(pattern.model), None)
 
 
 def noise(model: onnx.ModelProto, seed: int = 0) -> dict[str, Any]:

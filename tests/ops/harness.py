@@ -148,8 +148,12 @@ def convert(model: onnx.ModelProto, target: Target, folder: Path) -> Written:
 
 
 def reference(model: onnx.ModelProto, feeds: dict[str, Array]) -> dict[str, Array]:
-    """The model in onnxruntime, optimisations off."""
-    session = ort.session(model.SerializeToString())
+    """The model in onnxruntime, optimisations off (node names cleared: it refuses two of one name, ONNX does not)."""
+    nameless = onnx.ModelProto()
+    nameless.CopyFrom(model)
+    for node in nameless.graph.node:
+        node.ClearField("name")
+    session = ort.session(nameless.SerializeToString())
     names = [o.name for o in session.get_outputs()]
     return dict(zip(names, session.run(names, feeds), strict=True))
 
