@@ -20,11 +20,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from onnx2caffe.runtimes.builtin import Builtin
 
 from onnx2caffe.errors import Onnx2CaffeError, Unsupported, UsageError
 from onnx2caffe.runtimes import pycaffe
 from onnx2caffe.runtimes.base import Runtime, Tap
+from onnx2caffe.runtimes.builtin import Builtin
 from onnx2caffe.targets.caffe import BVLC, CAFFE
 from tests.conformance.suites import SUITES, Sample, pattern_samples, samples
 from tests.ops.harness import convert, difference, reference

@@ -373,8 +373,8 @@ def spread(g: Graph) -> bool:
 
 MAKERS = (
     conv, conv, deconv, pool, pool, activation, activation, prelu, binary, binary, with_constant, with_constant, gate,
-    norm, reduce, reshape, reshape, transpose, transpose, slices, split, concat, gather, matmul, gemm, softmax, pad, resize,
-    blocks, spread,
+    norm, reduce, reshape, reshape, transpose, transpose, slices, split, concat, gather, matmul, gemm, softmax, pad,
+    resize, blocks, spread,
 )  # fmt: skip
 
 

@@ -9,10 +9,10 @@ import numpy as np
 import onnx
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
-from onnx2caffe.runtimes.builtin import Builtin
 
 from onnx2caffe.errors import Unsupported
 from onnx2caffe.runtimes.base import Tap
+from onnx2caffe.runtimes.builtin import Builtin
 from onnx2caffe.targets.caffe import BVLC, CAFFE
 from tests.fuzz.graphs import models
 from tests.ops.harness import convert, difference, reference

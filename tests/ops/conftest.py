@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from onnx2caffe.runtimes.builtin import Builtin
 
 

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
-from onnx2caffe.caffe.finish import finish
-from onnx2caffe.caffe.write import write_caffemodel, write_prototxt
 
 from onnx2caffe import frontend
+from onnx2caffe.caffe.finish import finish
 from onnx2caffe.caffe.lower.lower import lower
+from onnx2caffe.caffe.write import write_caffemodel, write_prototxt
 from onnx2caffe.passes import pipeline
 from onnx2caffe.runtimes import ort
 from onnx2caffe.runtimes.base import NetFiles, Runtime, Tap
@@ -87,9 +87,9 @@ def build(case: Case) -> onnx.ModelProto:
         if isinstance(source, np.ndarray):
             initializers.append(numpy_helper.from_array(source, name))
         elif source is not None:
-            source = source if isinstance(source, In) else In(source)
-            kind = helper.np_dtype_to_tensor_dtype(np.dtype(source.dtype))
-            inputs.append(helper.make_tensor_value_info(name, kind, source.shape))
+            computed = source if isinstance(source, In) else In(source)
+            kind = helper.np_dtype_to_tensor_dtype(np.dtype(computed.dtype))
+            inputs.append(helper.make_tensor_value_info(name, kind, computed.shape))
     outputs = [f"y{i}" for i in range(case.outputs)] if isinstance(case.outputs, int) else list(case.outputs)
     while names and not names[-1]:
         names.pop()

@@ -1,7 +1,7 @@
 """Small models of what users hit, as ONNX text (`patterns.txt`), one section each.
 
-A section starts with `=== name | outcome | rows`: outcome `equal`, `refuse` or `either` is what targets caffe and bvlc must
-do. An initializer written `{}` is seeded noise of its shape: its values do not matter, only that they are there.
+A section starts with `=== name | outcome | rows`: outcome `equal`, `refuse` or `either` is what targets caffe and bvlc
+must do. An initializer written `{}` is seeded noise of its shape: its values do not matter, only that they are there.
 """
 
 from __future__ import annotations
