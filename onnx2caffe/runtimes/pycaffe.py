@@ -20,6 +20,7 @@ from typing import IO, Any
 import numpy as np
 
 from onnx2caffe.errors import RuntimeCrash, RuntimeMissing, UnreadableFile, UsageError
+from onnx2caffe.runtimes import interpreter
 from onnx2caffe.runtimes.base import Array, Feeds, NetFiles, Tap
 from onnx2caffe.runtimes.setup.pycaffe import environment_python
 
@@ -28,7 +29,6 @@ __all__ = ["PyCaffe", "find"]
 _VARIABLE = "ONNX2CAFFE_CAFFE_PYTHON"
 _SETUP = "onnx2caffe setup pycaffe"
 _WORKER = Path(__file__).with_name("pycaffe_worker.py")
-_FOREIGN = ("PYTHONPATH", "PYTHONHOME", "PYTHONSTARTUP")  # of this process's Python, not of the worker's
 
 _PROGRESS = re.compile(r"(Copying weights)|(?:Creating Layer|Running layer) (.*)")
 _FATAL = re.compile(r"^F\d+ [\d:.]+ +\d+ (.*)")
@@ -51,12 +51,12 @@ def find(caffe_python: Path | None = None) -> PyCaffe:
     tried = []
     if importlib.util.find_spec("caffe") is not None:
         try:
-            return PyCaffe(Path(sys.executable), os.environ)
+            return PyCaffe(Path(sys.executable), dict(os.environ))
         except RuntimeMissing as problem:  # a package that only bears the name, or a broken build
             tried.append(problem.message)
     made = environment_python()
     if made:
-        return PyCaffe(made, _without_foreign(os.environ))
+        return PyCaffe(made)
     raise RuntimeMissing("\n".join(["no pycaffe found", *tried]), f"`{_SETUP}` makes one; or --caffe-python PATH")
 
 
@@ -66,15 +66,11 @@ def _of_python(python: Path) -> PyCaffe:
     A Caffe built in its source folder is found by PYTHONPATH alone, so that counts where it does without fail.
     """
     try:
-        return PyCaffe(python, _without_foreign(os.environ))
+        return PyCaffe(python)
     except RuntimeMissing:
         if "PYTHONPATH" not in os.environ:
             raise
-        return PyCaffe(python, os.environ)
-
-
-def _without_foreign(environment: Mapping[str, str]) -> dict[str, str]:
-    return {name: value for name, value in environment.items() if name not in _FOREIGN}
+        return PyCaffe(python, dict(os.environ))
 
 
 class PyCaffe:
@@ -82,16 +78,16 @@ class PyCaffe:
 
     name = "pycaffe"
 
-    def __init__(self, python: Path, environment: Mapping[str, str]) -> None:
-        """Start the worker.
+    def __init__(self, python: Path, variables: Mapping[str, str] | None = None) -> None:
+        """Start the worker, with these environment variables instead of `interpreter.environment()`.
 
         Raises:
             RuntimeMissing: `python` cannot be run or has no `caffe`.
 
         """
         self.python = python
-        self._environment = environment
-        self._worker: _Worker | None = _Worker(python, environment)
+        self._variables = interpreter.environment() if variables is None else variables
+        self._worker: _Worker | None = _Worker(python, self._variables)
         self._hello = self._worker.hello
 
     def version(self) -> str:
@@ -115,7 +111,7 @@ class PyCaffe:
             if not path.is_file():
                 raise UnreadableFile(f"no such file: {path}")
         if self._worker is None:
-            self._worker = _Worker(self.python, self._environment)
+            self._worker = _Worker(self.python, self._variables)
         try:
             loaded = self._worker.load(files)
             for feed in feeds:
@@ -156,10 +152,10 @@ def _check(files: NetFiles, loaded: Mapping[str, Any], feed: Feeds, taps: Sequen
 class _Worker:
     """One worker process and the frames to and from it (see pycaffe_worker.py)."""
 
-    def __init__(self, python: Path, environment: Mapping[str, str]) -> None:
+    def __init__(self, python: Path, variables: Mapping[str, str]) -> None:
         self._log = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115 - closed with the process it logs
         variables = {
-            **environment,
+            **variables,
             "PYCAFFE_ON_CHECK": "raise",  # our own build's answer to a failed CHECK
             "GLOG_minloglevel": "0",  # INFO names the layer under construction
         }
