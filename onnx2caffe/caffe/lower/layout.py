@@ -35,36 +35,39 @@ _MOST_BLOCKS = 7
 """The search for the shortest chain of exchanges visits up to this factorial of orders."""
 
 
-def transpose(net: Emitter, x: Blob, perm: Sequence[int]) -> Blob:
-    """`x` with its axes in the order `perm`; a Reshape when only axes of size 1 move."""
-    if Blocks.of(x.shape, perm).moves:
-        return net.recipe("transpose", x, tuple(perm))
-    return reshape(net, x, [x.shape[axis] for axis in perm])
+def transpose(
+    net: Emitter, x: Blob, perm: Sequence[int], seen: Sequence[int] | None = None, result: Sequence[int] | None = None
+) -> Blob:
+    """`x`, seen as shape `seen`, with its axes in the order `perm`, in the shape `result` (default: as transposed)."""
+    shape = tuple(seen or x.shape)
+    wanted = tuple(result or (shape[axis] for axis in perm))
+    if Blocks.of(shape, perm).moves:
+        return net.recipe("transpose", x, shape, tuple(perm), wanted)
+    return reshape(net, x, wanted)
 
 
 @recipe("transpose", "permute")
-def _permute(net: Emitter, x: Blob, perm: Shape) -> Blob:
+def _permute(net: Emitter, x: Blob, shape: Shape, perm: Shape, result: Shape) -> Blob:
     """One Permute of the ONNX order (recipes 5.2)."""
-    return net(Permute(order=perm), x)
+    return reshape(net, net(Permute(order=perm), reshape(net, x, shape)), result)
 
 
 @recipe("transpose", "im2col")
-def _im2col(net: Emitter, x: Blob, perm: Shape) -> Blob:
+def _im2col(net: Emitter, x: Blob, shape: Shape, perm: Shape, result: Shape) -> Blob:
     """Stock layers only: a chain of exchanges of neighbouring blocks, each one an Im2col (recipes 1, SWAP).
 
     Windows as channels turn (1, P, A*B, S) with kernel = stride = (B, 1) into (1, P*B, A, S).
     """
-    blocks = Blocks.of(x.shape, perm)
+    blocks = Blocks.of(shape, perm)
     if len(blocks.sizes) > _MOST_BLOCKS:
-        raise Refused(f"perm {list(perm)} on shape {list(x.shape)} moves more than {_MOST_BLOCKS} blocks")
-    wanted = [x.shape[axis] for axis in perm]
+        raise Refused(f"perm {list(perm)} on shape {list(shape)} moves more than {_MOST_BLOCKS} blocks")
     sizes = list(blocks.sizes)
     for a, b, c in _exchanges(blocks.order):
         before, first, second, behind = map(math.prod, (sizes[:a], sizes[a:b], sizes[b:c], sizes[c:]))
-        y = reshape(net, x, (1, before, first * second, behind))
-        x = net(Im2col(kernel_size=(second, 1), stride=(second, 1)), y)
+        windows = Im2col(kernel_size=(second, 1), stride=(second, 1))
+        x = net(windows, reshape(net, x, (1, before, first * second, behind)))
         sizes = sizes[:a] + sizes[b:c] + sizes[a:b] + sizes[c:]
-    return reshape(net, x, wanted)
+    return reshape(net, x, result)
 
 
 @lru_cache(maxsize=256)
@@ -141,8 +144,8 @@ def _shuffle_layer(net: Emitter, x: Blob, group: int) -> Blob:
 def _shuffle_transpose(net: Emitter, x: Blob, group: int) -> Blob:
     """Channels (group, C/group) to (C/group, group) by Reshape, transposition, Reshape (recipes 5.11)."""
     batch, channels, *rest = x.shape
-    y = reshape(net, x, (batch, group, channels // group, math.prod(rest)))
-    return reshape(net, transpose(net, y, (0, 2, 1, 3)), x.shape)
+    seen = (batch, group, channels // group, math.prod(rest))
+    return transpose(net, x, (0, 2, 1, 3), seen, x.shape)
 
 
 @lowers("DepthToSpace")
