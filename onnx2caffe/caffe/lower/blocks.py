@@ -1,7 +1,7 @@
 """Building blocks of the spatial lowerings: cropping, padding, picking, linear maps along an axis, broadcasting.
 
-Spatial arguments are given per spatial axis (axes 2, 3 …) in order. Blocks that would do nothing return their input blob.
-Facts: recipes §1. One-hot and 0/1 weights are exact in float32 (only infinities and NaN leak through the zeros).
+Spatial arguments are given per spatial axis (axes 2, 3 …) in order. A block that would do nothing returns its
+input blob. Facts: recipes §1. One-hot and 0/1 weights are exact in float32 (only infinities and NaN leak through the zeros).
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def reshape(net: Emitter, x: Blob, shape: Sequence[int]) -> Blob:
 
 def outer(vectors: Sequence[Array]) -> Array:
     """The outer product of 1-D arrays: one axis per array."""
-    return reduce(np.multiply.outer, vectors)
+    return np.asarray(reduce(np.multiply.outer, vectors))
 
 
 def per_channel(kernel: Array, channels: int) -> Array:
@@ -175,12 +175,12 @@ def zero_pad_by_convolution(net: Emitter, x: Blob, front: Sequence[int], behind:
 def zero_pad_by_concat(net: Emitter, x: Blob, front: Sequence[int], behind: Sequence[int]) -> Blob:
     """The same by slices and Concat with zeros, axis by axis."""
     for axis, (a, b) in enumerate(zip(front, behind, strict=True), start=2):
-        x = net.recipe("constant_pad", x, axis, a, b, 0.0)
+        x = net.recipe("constant_pad", x, axis, a, b, value=0.0)
     return x
 
 
 @recipe("constant_pad", "concat")
-def constant_pad(net: Emitter, x: Blob, axis: int, front: int, behind: int, value: float) -> Blob:
+def constant_pad(net: Emitter, x: Blob, axis: int, front: int, behind: int, *, value: float) -> Blob:
     """`value` in front of and behind any one axis, negative = crop: Concat with DummyData (recipes 3.15)."""
     x = net.recipe("keep", x, axis, max(-front, 0), x.shape[axis] - max(-behind, 0))
     fill: dict[int, Blob] = {}

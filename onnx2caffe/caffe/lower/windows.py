@@ -1,0 +1,85 @@
+"""The windows that kernels slide over an axis: what Conv, ConvTranspose and the poolings share."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from onnx2caffe.caffe.layers.base import Array
+from onnx2caffe.caffe.lower.op import Op
+from onnx2caffe.caffe.lower.registry import Refused
+
+__all__ = ["Axis", "Taps", "axes_of", "even_pads"]
+
+
+@dataclass(frozen=True)
+class Axis:
+    """The windows of one axis: window i covers the places i·stride - front + j·dilation, j < kernel.
+
+    `behind`: the padding at the end. A window may stick out beyond it (ceil_mode); those places never count.
+    """
+
+    size: int
+    out: int
+    kernel: int
+    stride: int = 1
+    dilation: int = 1
+    front: int = 0
+    behind: int = 0
+
+    @property
+    def span(self) -> int:
+        """The places from a window's first tap to its last."""
+        return (self.kernel - 1) * self.dilation + 1
+
+    @property
+    def reach(self) -> int:
+        """How far the last window reaches beyond the input; negative when it ends before."""
+        return (self.out - 1) * self.stride + self.span - self.size - self.front
+
+    def counts(self, *, padding: bool) -> Array:
+        """How many taps of each window lie on the input, or on input and padding."""
+        places = np.arange(self.out)[:, None] * self.stride - self.front + np.arange(self.kernel) * self.dilation
+        low, high = (-self.front, self.size + self.behind) if padding else (0, self.size)
+        return np.count_nonzero((places >= low) & (places < high), axis=1)
+
+
+def axes_of(op: Op, kernel: Sequence[int]) -> list[Axis]:
+    """One `Axis` per spatial axis of a Conv, ConvTranspose or pooling node."""
+    rank = len(kernel)
+    pads, ones = op.attribute("pads"), (1,) * rank
+    strides, dilations = op.attribute("strides", ones), op.attribute("dilations", ones)
+    sizes = op.shape()[2:], op.outputs[0][2:]
+    return [Axis(*axis) for axis in zip(*sizes, kernel, strides, dilations, pads[:rank], pads[rank:], strict=True)]
+
+
+@dataclass(frozen=True)
+class Taps:
+    """One axis of a kernel in Caffe's terms: the pad of both ends, and zero taps in front of and behind the kernel."""
+
+    pad: int
+    front: int = 0
+    behind: int = 0
+
+
+def even_pads(axis: Axis) -> Taps:
+    """Pad and zero taps that make Caffe's convolution windows those of the axis (recipes 3.2).
+
+    Zero taps, `dilation` apart, move the end of the last window; it may lie anywhere in a range of `stride` places.
+
+    Raises:
+        Refused: no number of zero taps does it.
+
+    """
+    if axis.front < 0:
+        raise Refused(f"pad {axis.front}: Caffe has no negative pads")
+    room = axis.size + 2 * axis.front - axis.span
+    least, most = (axis.out - 1) * axis.stride - room, axis.out * axis.stride - 1 - room
+    d = axis.dilation
+    steps = math.ceil(least / d) if least > 0 else min(0, math.floor(most / d))
+    if not least <= steps * d <= most:
+        raise Refused(f"pads {axis.front}, {axis.behind} cannot be made even by zero taps of dilation {d}")
+    return Taps(axis.front + steps * d, front=steps) if steps > 0 else Taps(axis.front, behind=-steps)
