@@ -103,7 +103,7 @@ def _gather(op: Op, net: Emitter) -> Blob:
 
 @lowers("Gather", variant="Embed")
 def _embed(op: Op, net: Emitter) -> Blob:
-    """A constant table read by computed indices, which must not be negative: Embed does not check them (recipes 11.7)."""
+    """A constant table read by computed indices (recipes 11.7). Embed reads negative ones unchecked."""
     axis = int(op.attribute("axis", 0))
     table = np.moveaxis(op.need_const(0, "data"), axis, 0)
     entries, rest = table.shape[0], table.shape[1:]
@@ -167,7 +167,7 @@ def _positions(shape: Shape) -> Index:
 
 def _along(indices: Index, axis: int) -> tuple[Index, ...]:
     """Coordinates of an element-wise index array: its own on every axis but one."""
-    places = list(np.indices(indices.shape))
+    places: list[Index] = list(np.indices(indices.shape))
     places[axis] = indices
     return tuple(places)
 
@@ -213,9 +213,13 @@ def _assemble(net: Emitter, a: Blob, b: Blob, index: Index) -> Blob:
         place = {int(first): j for j, first in enumerate(joined[0, :, 0])}
         chosen = [place.get(int(first), -1) for first in wanted[0, :, 0]]
         if -1 not in chosen and np.array_equal(joined[:, chosen], wanted):
-            blobs = (reshape(net, blob, (before, -1, behind)) for blob in (a, b))
+            blobs = [_rows(net, blob, before, behind) for blob in (a, b)]
             return reshape(net, gather(net, net(Concat(axis=1), *blobs), 1, chosen), index.shape)
     raise AssertionError("two flat blobs always fit")
+
+
+def _rows(net: Emitter, x: Blob, before: int, behind: int) -> Blob:
+    return reshape(net, x, (before, math.prod(x.shape) // (before * behind), behind))
 
 
 def _seams(shape: Shape) -> list[tuple[int, int]]:
