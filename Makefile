@@ -1,0 +1,54 @@
+# Everything runs in .venv, which is made of the first Python here that is new enough and can make environments.
+# Another one: make PYTHON=/path/to/python3.12 …
+SUITABLE := import sys, ensurepip; sys.exit(sys.version_info < (3, 11))
+PYTHON := $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; do \
+	$$p -c '$(SUITABLE)' 2>/dev/null && echo $$p && break; done)
+BIN := .venv/bin
+N ?= 10000
+
+.PHONY: demo test lint conformance fuzz bench docs clean
+
+demo: .venv/.installed
+	mkdir -p demo
+	$(BIN)/python examples/nanodet_m.py -o demo/nanodet_m.onnx
+	$(BIN)/onnx2caffe convert demo/nanodet_m.onnx -o demo/nanodet_m --force
+	$(BIN)/onnx2caffe compare demo/nanodet_m.onnx demo/nanodet_m/nanodet_m.prototxt demo/nanodet_m/nanodet_m.caffemodel
+
+# A test that finds no Caffe fails instead of being skipped.
+test: lint
+	$(BIN)/onnx2caffe setup pycaffe
+	ONNX2CAFFE_REQUIRE_CAFFE=1 $(BIN)/python -m pytest -n 2
+
+lint: .venv/.developing
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+
+conformance: .venv/.developing
+	$(BIN)/onnx2caffe setup pycaffe
+	$(BIN)/python -m tests.conformance.run
+
+fuzz: .venv/.developing
+	$(BIN)/onnx2caffe setup pycaffe
+	ONNX2CAFFE_REQUIRE_CAFFE=1 ONNX2CAFFE_FUZZ=$(N) $(BIN)/python -m pytest tests/fuzz
+
+bench: .venv/.installed
+	$(BIN)/python tools/bench.py
+
+docs: .venv/.installed
+	$(BIN)/python tools/make_operators.py
+
+clean:
+	rm -rf .venv demo build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+
+.venv/bin/python:
+	@test -n "$(PYTHON)" || { echo "no Python >= 3.11 that can make environments (Debian: apt-get install python3-venv)" >&2; exit 1; }
+	$(PYTHON) -m venv .venv
+
+.venv/.installed: pyproject.toml | .venv/bin/python
+	$(BIN)/pip install -q -e .
+	touch $@
+
+.venv/.developing: pyproject.toml | .venv/bin/python
+	$(BIN)/pip install -q -e '.[dev]'
+	touch $@ .venv/.installed
