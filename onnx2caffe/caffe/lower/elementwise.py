@@ -1,0 +1,205 @@
+"""Arithmetic of one or several tensors with NumPy broadcasting. Facts: recipes §7."""
+
+from __future__ import annotations
+
+import numpy as np
+import onnx_ir as ir
+
+from onnx2caffe.caffe.layers import Exp, Log
+from onnx2caffe.caffe.layers.base import Array
+from onnx2caffe.caffe.lower import ranges
+from onnx2caffe.caffe.lower.arithmetic import (
+    above,
+    absolute,
+    difference,
+    extreme,
+    linear,
+    negative,
+    operand,
+    operands,
+    power,
+    product,
+)
+from onnx2caffe.caffe.lower.emitter import Emitter
+from onnx2caffe.caffe.lower.layout import expand
+from onnx2caffe.caffe.lower.op import Op
+from onnx2caffe.caffe.lower.registry import Refused, lowers
+from onnx2caffe.caffe.net import Blob
+
+__all__ = ["exp", "log", "refuse_integers"]
+
+_WRAPPING = frozenset(
+    getattr(ir.DataType, name) for name in ("INT8", "INT16", "UINT8", "UINT16", "UINT32", "UINT64", "INT4", "UINT4")
+)
+
+
+def refuse_integers(op: Op, why: str) -> None:
+    """Refuse an op whose integer form rounds: Caffe's numbers are all float32.
+
+    Raises:
+        Refused: input 0 is an integer tensor.
+
+    """
+    if op.dtype().is_integer():
+        raise Refused(f"{op.type} of {op.dtype().name} {why}; Caffe has float32 only")
+
+
+def _refuse_wrapping(op: Op) -> None:
+    if op.dtype() in _WRAPPING:
+        raise Refused(f"{op.type} of {op.dtype().name} wraps around; Caffe has float32 only")
+
+
+def exp(net: Emitter, x: Blob, scale: float = 1.0, shift: float = 0.0) -> Blob:
+    """`e ** (scale · x + shift)`."""
+    return net(Exp(scale=scale, shift=shift), x)
+
+
+def log(net: Emitter, x: Blob, scale: float = 1.0, shift: float = 0.0) -> Blob:
+    """`ln(scale · x + shift)`."""
+    return net(Log(scale=scale, shift=shift), x)
+
+
+@lowers("Add", "Sum")
+def _add(op: Op, net: Emitter) -> Blob:
+    _refuse_wrapping(op)
+    return linear(net, [(x, 1.0) for x in operands(op)])
+
+
+@lowers("Sub")
+def _sub(op: Op, net: Emitter) -> Blob:
+    _refuse_wrapping(op)
+    return difference(net, operand(op, 0), operand(op, 1))
+
+
+@lowers("Mean")
+def _mean(op: Op, net: Emitter) -> Blob:
+    return linear(net, [(x, 1.0 / len(op)) for x in operands(op)])
+
+
+@lowers("Mul")
+def _mul(op: Op, net: Emitter) -> Blob:
+    _refuse_wrapping(op)
+    return product(net, operands(op))
+
+
+@lowers("Div")
+def _div(op: Op, net: Emitter) -> Blob:
+    """`a · b⁻¹` (recipes 7.12); c / x by one Power."""
+    refuse_integers(op, "rounds towards zero")
+    a, b = operand(op, 0), operand(op, 1)
+    if not isinstance(b, Blob):
+        with np.errstate(divide="ignore"):
+            return product(net, [a, 1.0 / np.asarray(b, np.float64)])
+    if not isinstance(a, Blob) and a.size == 1 and _has_reciprocal(a.item()):
+        return expand(net, power(net, b, -1.0, 1.0 / a.item()), op.outputs[0])
+    return product(net, [a, power(net, b, -1.0)])
+
+
+def _has_reciprocal(number: float) -> bool:
+    """Whether 1/number is a normal float32."""
+    smallest = float(np.finfo(np.float32).tiny)
+    return smallest <= abs(number) <= 1 / smallest
+
+
+@lowers("Pow")
+def _pow(op: Op, net: Emitter) -> Blob:
+    base, exponent = operand(op, 0), operand(op, 1)
+    if not isinstance(exponent, Blob) and isinstance(base, Blob):
+        return _constant_exponent(op, net, base, exponent)
+    refuse_integers(op, "to a computed power rounds")
+    if not isinstance(base, Blob):
+        if not (base > 0).all():
+            raise Refused("Pow of a constant base that is not positive, to a computed power")
+        return exp(net, product(net, [exponent, np.log(base.astype(np.float64))]))
+    return exp(net, product(net, [exponent, log(net, _positive(op, base))]))
+
+
+def _constant_exponent(op: Op, net: Emitter, base: Blob, exponent: Array) -> Blob:
+    """Power for a uniform exponent (recipes 7.16), else e^(exponent · ln base)."""
+    if op.dtype().is_integer() and not _natural(exponent):
+        raise Refused(f"Pow of {op.dtype().name} to a power that is no natural number rounds")
+    if exponent.size and (exponent == exponent.flat[0]).all():
+        return expand(net, power(net, base, float(exponent.flat[0])), op.outputs[0])
+    return exp(net, product(net, [exponent, log(net, _positive(op, base))]))
+
+
+def _natural(exponent: Array) -> bool:
+    return bool(((exponent >= 0) & (exponent == np.round(exponent))).all())
+
+
+def _positive(op: Op, base: Blob) -> Blob:
+    if ranges.of(op.node.inputs[0]).lo <= 0:
+        raise Refused("Pow to an exponent that varies needs a base known to be positive (it would be e^(b · ln a))")
+    return base
+
+
+@lowers("Max")
+def _max(op: Op, net: Emitter) -> Blob:
+    return extreme(net, operands(op), 1.0)
+
+
+@lowers("Min")
+def _min(op: Op, net: Emitter) -> Blob:
+    return extreme(net, operands(op), -1.0)
+
+
+@lowers("Neg")
+def _neg(op: Op, net: Emitter) -> Blob:
+    _refuse_wrapping(op)
+    return negative(net, op.blob())
+
+
+@lowers("Abs")
+def _abs(op: Op, net: Emitter) -> Blob:
+    return absolute(net, op.blob())
+
+
+@lowers("Reciprocal")
+def _reciprocal(op: Op, net: Emitter) -> Blob:
+    return power(net, op.blob(), -1.0)
+
+
+@lowers("Sqrt")
+def _sqrt(op: Op, net: Emitter) -> Blob:
+    return power(net, op.blob(), 0.5)
+
+
+@lowers("Exp")
+def _exp(op: Op, net: Emitter) -> Blob:
+    return exp(net, op.blob())
+
+
+@lowers("Log")
+def _log(op: Op, net: Emitter) -> Blob:
+    return log(net, op.blob())
+
+
+@lowers("Sinh", "Cosh")
+def _hyperbolic(op: Op, net: Emitter) -> Blob:
+    """(e^x ∓ e^−x) / 2."""
+    x = op.blob()
+    return linear(net, [(exp(net, x), 0.5), (exp(net, x, scale=-1.0), -0.5 if op.type == "Sinh" else 0.5)])
+
+
+@lowers("Atanh")
+def _atanh(op: Op, net: Emitter) -> Blob:
+    """½ (ln(1 + x) − ln(1 − x))."""
+    x = op.blob()
+    return linear(net, [(log(net, x, shift=1.0), 0.5), (log(net, x, scale=-1.0, shift=1.0), -0.5)])
+
+
+@lowers("Acosh")
+def _acosh(op: Op, net: Emitter) -> Blob:
+    """ln(x + √(x² − 1))."""
+    x = op.blob()
+    root = power(net, power(net, x, 2.0), 0.5, shift=-1.0)
+    return log(net, linear(net, [(x, 1.0), (root, 1.0)]))
+
+
+@lowers("Asinh")
+def _asinh(op: Op, net: Emitter) -> Blob:
+    """sign(x) · ln(|x| + √(x² + 1)): without the sign outside, negative x cancel."""
+    x = op.blob()
+    root = power(net, power(net, x, 2.0), 0.5, shift=1.0)
+    length = log(net, linear(net, [(absolute(net, x), 1.0), (root, 1.0)]))
+    return product(net, [power(net, above(net, x), scale=2.0, shift=-1.0), length])

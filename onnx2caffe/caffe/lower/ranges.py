@@ -1,0 +1,182 @@
+"""What is known of a canonical value's numbers without running it: bounds, and whether they are whole.
+
+Rounding, casts and computed powers are exact in Caffe only under such bounds. Unknown is always a right answer.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+import onnx_ir as ir
+
+from onnx2caffe import canon
+from onnx2caffe.caffe.layers.base import Array
+
+__all__ = ["UNKNOWN", "Range", "of"]
+
+_DEPTH = 16
+"""How many producers the analysis looks back."""
+
+_TINY = math.ulp(0.0)
+
+
+@dataclass(frozen=True)
+class Range:
+    """lo ≤ every element ≤ hi; `whole`: every element is an integer."""
+
+    lo: float = -math.inf
+    hi: float = math.inf
+    whole: bool = False
+
+    @property
+    def bounded(self) -> bool:
+        """Whether both bounds are finite."""
+        return math.isfinite(self.lo) and math.isfinite(self.hi)
+
+    def within(self, dtype: ir.DataType) -> bool:
+        """Whether every element is a value of an integer type."""
+        limits = np.iinfo(dtype.numpy())
+        return self.whole and limits.min <= self.lo and self.hi <= limits.max
+
+    def clip(self, low: Range, high: Range) -> Range:
+        """The range of min(max(x, low), high)."""
+        whole = self.whole and low.whole and high.whole
+        return Range(min(max(self.lo, low.lo), high.lo), min(max(self.hi, low.hi), high.hi), whole)
+
+
+UNKNOWN = Range()
+
+_NO_LOW = Range(-math.inf, -math.inf, whole=True)
+_NO_HIGH = Range(math.inf, math.inf, whole=True)
+
+
+def of(value: ir.Value | None, depth: int = _DEPTH) -> Range:
+    """The range of a value, from its constant, its element type and its producers."""
+    if value is None:
+        return UNKNOWN
+    if (array := canon.const(value)) is not None:
+        return _of_array(array)
+    declared = _of_dtype(value.dtype)
+    node = value.producer()
+    if node is None or depth == 0:
+        return declared
+    rule = _RULES.get(node.op_type)
+    found = rule(node, depth - 1) if rule and value is node.outputs[0] else UNKNOWN
+    if math.isnan(found.lo) or math.isnan(found.hi):
+        return declared
+    return Range(max(declared.lo, found.lo), min(declared.hi, found.hi), declared.whole or found.whole)
+
+
+def _of_array(array: Array) -> Range:
+    numbers = array.astype(np.float64)
+    if not array.size or np.isnan(numbers).any():
+        return UNKNOWN
+    return Range(float(numbers.min()), float(numbers.max()), bool((numbers == np.round(numbers)).all()))
+
+
+def _of_dtype(dtype: ir.DataType | None) -> Range:
+    if dtype == ir.DataType.BOOL:
+        return Range(0, 1, whole=True)
+    if dtype is None or not dtype.is_integer():
+        return UNKNOWN
+    limits = np.iinfo(dtype.numpy())
+    return Range(float(limits.min), float(limits.max), whole=True)
+
+
+_Rule = Callable[[ir.Node, int], Range]
+
+
+def _fixed(lo: float, hi: float, *, whole: bool = False) -> _Rule:
+    return lambda node, depth: Range(lo, hi, whole)
+
+
+def _same(node: ir.Node, depth: int) -> Range:
+    return of(node.inputs[0], depth)
+
+
+def _union(node: ir.Node, depth: int) -> Range:
+    parts = [of(v, depth) for v in node.inputs]
+    return Range(min(p.lo for p in parts), max(p.hi for p in parts), all(p.whole for p in parts))
+
+
+def _mean(node: ir.Node, depth: int) -> Range:
+    return replace(_same(node, depth), whole=False)
+
+
+def _rounded(node: ir.Node, depth: int) -> Range:
+    x = _same(node, depth)
+    return Range(float(np.floor(x.lo)), float(np.ceil(x.hi)), whole=True)
+
+
+def _cast(node: ir.Node, depth: int) -> Range:
+    """Truncated between the rounded bounds; integers that do not fit wrap, and bool is no number."""
+    target = node.outputs[0].dtype
+    if target is None or not target.is_integer():
+        return UNKNOWN if target == ir.DataType.BOOL else _same(node, depth)
+    rounded = _rounded(node, depth)
+    return rounded if rounded.within(target) else UNKNOWN
+
+
+def _relu(node: ir.Node, depth: int) -> Range:
+    return _same(node, depth).clip(Range(0, 0, whole=True), _NO_HIGH)
+
+
+def _absolute(node: ir.Node, depth: int) -> Range:
+    x = _same(node, depth)
+    return Range(max(x.lo, -x.hi, 0.0), max(abs(x.lo), abs(x.hi)), x.whole)
+
+
+def _clip(node: ir.Node, depth: int) -> Range:
+    x = _same(node, depth)
+    low, high = (*node.inputs[1:], None, None)[:2]
+    return x.clip(of(low, depth) if low else _NO_LOW, of(high, depth) if high else _NO_HIGH)
+
+
+def _add(node: ir.Node, depth: int) -> Range:
+    a, b = (of(v, depth) for v in node.inputs)
+    return Range(a.lo + b.lo, a.hi + b.hi, a.whole and b.whole)
+
+
+def _sub(node: ir.Node, depth: int) -> Range:
+    a, b = (of(v, depth) for v in node.inputs)
+    return Range(a.lo - b.hi, a.hi - b.lo, a.whole and b.whole)
+
+
+def _mul(node: ir.Node, depth: int) -> Range:
+    a, b = (of(v, depth) for v in node.inputs)
+    whole = a.whole and b.whole
+    if not (a.bounded and b.bounded):
+        return replace(Range(0.0) if min(a.lo, b.lo) >= 0 else UNKNOWN, whole=whole)
+    corners = [x * y for x in (a.lo, a.hi) for y in (b.lo, b.hi)]
+    return Range(min(corners), max(corners), whole)
+
+
+def _positive(node: ir.Node, depth: int) -> Range:
+    return Range(_TINY)
+
+
+_RULES: dict[str, _Rule] = {
+    **dict.fromkeys(
+        ("Reshape", "Transpose", "Slice", "Split", "Gather", "Expand", "Tile", "DepthToSpace", "SpaceToDepth"), _same
+    ),
+    **dict.fromkeys(("MaxPool", "GlobalMaxPool", "ReduceMax", "ReduceMin"), _same),
+    **dict.fromkeys(("GlobalAveragePool", "ReduceMean"), _mean),
+    **dict.fromkeys(("Cast", "CastLike"), _cast),
+    **dict.fromkeys(("Concat", "Max", "Min"), _union),
+    **dict.fromkeys(("Floor", "Ceil", "Round"), _rounded),
+    **dict.fromkeys(("Sigmoid", "Exp", "Softplus"), _positive),
+    **dict.fromkeys(("Softmax", "HardSigmoid"), _fixed(0, 1)),
+    **dict.fromkeys(("Sqrt", "ReduceL1", "ReduceL2", "ReduceSumSquare"), _fixed(0, math.inf)),
+    **dict.fromkeys(("Equal", "Greater", "Less", "And", "Or", "Not", "Xor", "Hardmax"), _fixed(0, 1, whole=True)),
+    "Tanh": _fixed(-1, 1),
+    "Sign": _fixed(-1, 1, whole=True),
+    "Relu": _relu,
+    "Abs": _absolute,
+    "Clip": _clip,
+    "Add": _add,
+    "Sub": _sub,
+    "Mul": _mul,
+}

@@ -1,0 +1,41 @@
+"""Ops that no Caffe layer computes and no composition of layers reaches, with the reason (recipes §18)."""
+
+from __future__ import annotations
+
+from onnx2caffe.caffe.lower.emitter import Emitter
+from onnx2caffe.caffe.lower.op import Op
+from onnx2caffe.caffe.lower.registry import Refused, lowers
+from onnx2caffe.caffe.net import Blob
+
+__all__ = ["REASONS"]
+
+_OPS_BY_REASON: dict[str, tuple[str, ...]] = {
+    "no Caffe layer computes it, and no combination of layers": ("Sin", "Cos", "Tan", "Asin", "Acos", "Atan", "Det"),
+    "integer arithmetic; Caffe has float32 only": (
+        "Mod",
+        "BitShift",
+        "BitwiseAnd",
+        "BitwiseOr",
+        "BitwiseXor",
+        "BitwiseNot",
+    ),
+    "Caffe's comparisons do not see NaN and infinities": ("IsNaN", "IsInf"),
+    "a training loss": ("NegativeLogLikelihoodLoss", "SoftmaxCrossEntropyLoss"),
+    "rounding to integers has no Caffe form; --strip-qdq drops the quantisation and says what that changes": (
+        "QuantizeLinear",
+        "DequantizeLinear",
+        "DynamicQuantizeLinear",
+        "QLinearConv",
+        "QLinearMatMul",
+        "ConvInteger",
+        "MatMulInteger",
+    ),
+}
+
+REASONS: dict[str, str] = {op: reason for reason, ops in _OPS_BY_REASON.items() for op in ops}
+"""Op type -> why it is refused."""
+
+
+@lowers(*REASONS)
+def _refuse(op: Op, net: Emitter) -> Blob:
+    raise Refused(REASONS[op.type])
