@@ -20,14 +20,15 @@ from onnx2caffe.caffe.layers.base import LAYERS, Layer, LayerError, register
 from onnx2caffe.caffe.layers.dense import Embed, InnerProduct
 from onnx2caffe.caffe.layers.elementwise import AbsVal, Axpy, Bias, Eltwise, Exp, Log, Power, Scale, Threshold
 from onnx2caffe.caffe.layers.norm import MVN, BatchNorm, Normalize
+from onnx2caffe.caffe.layers.pooling import SPP, Pooling
 from onnx2caffe.caffe.layers.recurrent import LSTM, RNN
 from onnx2caffe.caffe.layers.reduce import ArgMax, Reduction
+from onnx2caffe.caffe.layers.resize import Interp, Upsample
 from onnx2caffe.caffe.layers.roi import PSROIPooling, ROIPooling
 from onnx2caffe.caffe.layers.shape import (
     BatchReindex,
     Concat,
     Flatten,
-    Interp,
     PassThrough,
     Permute,
     Reorg,
@@ -37,10 +38,9 @@ from onnx2caffe.caffe.layers.shape import (
     Slice,
     Split,
     Tile,
-    Upsample,
 )
 from onnx2caffe.caffe.layers.source import DummyData, Input, Parameter
-from onnx2caffe.caffe.layers.vision import LRN, SPP, Convolution, Crop, Deconvolution, DepthwiseConv, Im2col, Pooling
+from onnx2caffe.caffe.layers.vision import LRN, Convolution, Crop, Deconvolution, DepthwiseConv, Im2col
 
 __all__ = [
     "BNLL",

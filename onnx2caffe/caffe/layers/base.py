@@ -5,20 +5,39 @@ LayerParameter they live in (`convolution_param` …). `blobs` are the weights i
 model's initializers wherever possible; nobody copies them before the writer). `infer` gives the top shapes and raises
 `LayerError` on whatever Caffe would CHECK-fail on. `as_onnx` says in ONNX what the layer computes: the builtin runtime
 executes exactly that. Meanings are measured facts of BVLC Caffe (see docs/caffe-layers.md), not of its documentation.
+
+A layer type says three things: `top_shapes` and `blob_shapes` (shapes from shapes), and `as_onnx`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Protocol, TypeVar
 
 import numpy as np
 
-__all__ = ["LAYERS", "Array", "Layer", "LayerError", "OnnxBuilder", "Shape", "register"]
+from onnx2caffe.caffe.layers.codec import Codec
+
+__all__ = [
+    "LAYERS",
+    "Array",
+    "Layer",
+    "LayerError",
+    "OnnxBuilder",
+    "Shape",
+    "axis_index",
+    "register",
+    "require",
+    "scalar",
+]
 
 Shape = tuple[int, ...]
 Array = np.ndarray[Any, np.dtype[Any]]
+
+MAX_AXES = 32
+MAX_COUNT = 2**31 - 1
 
 
 class LayerError(ValueError):
@@ -63,6 +82,14 @@ class Layer:
     param_field: ClassVar[str | None] = None
     in_place: ClassVar[bool] = False
     """True where Caffe gives the same values in place (facts: recipes §14)."""
+    arity: ClassVar[tuple[int, int | None]] = (1, 1)
+    """The least and the largest number of bottoms (None: any)."""
+    codecs: ClassVar[Mapping[str, Codec]] = {}
+    """The fields that Caffe spells in another way than as one protobuf field of the same name."""
+    fillers: ClassVar[tuple[str, ...]] = ()
+    """The parameter fields that say what a blob holds without a caffemodel, in the order of the blobs."""
+    unread: ClassVar[frozenset[str]] = frozenset()
+    """Parameter fields without meaning for inference on a CPU."""
 
     blobs: tuple[Array, ...] = field(default=(), repr=False)
 
@@ -73,8 +100,52 @@ class Layer:
             LayerError: Caffe would refuse.
 
         """
-        raise NotImplementedError
+        low, high = self.arity
+        require(low <= len(bottoms) and (high is None or len(bottoms) <= high), f"cannot take {len(bottoms)} bottoms")
+        tops = self.top_shapes(bottoms)
+        for top in tops:
+            require(len(top) <= MAX_AXES, f"a blob has at most {MAX_AXES} axes, not {len(top)}")
+            require(all(d > 0 for d in top), f"top shape {top} has an empty axis")
+            require(math.prod(top) <= MAX_COUNT, f"blob {top} exceeds INT_MAX elements")
+        expected, given = self.blob_shapes(bottoms), [b.shape for b in self.blobs]
+        require(given == expected, f"needs blobs of shapes {expected}, has {given}")
+        return tops
+
+    def top_shapes(self, bottoms: Sequence[Shape]) -> list[Shape]:
+        """Top shapes, the parameters checked against the bottoms; called with a legal number of bottoms.
+
+        Raises:
+            LayerError: Caffe would refuse.
+
+        """
+        return [bottoms[0]]
+
+    def blob_shapes(self, bottoms: Sequence[Shape]) -> list[Shape]:
+        """The shapes of the weights for the bottoms' shapes; called after `top_shapes` accepted them."""
+        return []
 
     def as_onnx(self, g: OnnxBuilder, bottoms: Sequence[Any]) -> Sequence[Any]:
         """The layer's meaning: ONNX nodes from bottoms to tops (one handle per top of `infer`)."""
         raise NotImplementedError
+
+
+def require(condition: bool, reason: str) -> None:
+    """Raise `LayerError(reason)` unless the condition holds: one CHECK of Caffe's."""
+    if not condition:
+        raise LayerError(reason)
+
+
+def axis_index(axis: int, rank: int) -> int:
+    """A blob axis counted from the front; negative ones count from the end.
+
+    Raises:
+        LayerError: the blob has no such axis.
+
+    """
+    require(-rank <= axis < rank, f"axis {axis} is out of range for {rank} axes")
+    return axis % rank
+
+
+def scalar(g: OnnxBuilder, value: float) -> Any:
+    """A float32 constant without axes."""
+    return g.const(np.array(value, np.float32))
