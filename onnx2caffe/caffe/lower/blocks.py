@@ -1,7 +1,8 @@
 """Building blocks of the spatial lowerings: cropping, padding, picking, linear maps along an axis, broadcasting.
 
 Spatial arguments are given per spatial axis (axes 2, 3 …) in order. A block that would do nothing returns its
-input blob. Facts: recipes §1. One-hot and 0/1 weights are exact in float32 (only infinities and NaN leak through the zeros).
+input blob. Facts: recipes §1. One-hot and 0/1 weights are exact in float32 (only infinities and NaN leak through their
+zeros).
 """
 
 from __future__ import annotations
@@ -69,7 +70,8 @@ def reshape(net: Emitter, x: Blob, shape: Sequence[int]) -> Blob:
 
 def outer(vectors: Sequence[Array]) -> Array:
     """The outer product of 1-D arrays: one axis per array."""
-    return np.asarray(reduce(np.multiply.outer, vectors))
+    product: Array = reduce(np.multiply.outer, vectors)
+    return product
 
 
 def per_channel(kernel: Array, channels: int) -> Array:

@@ -44,7 +44,8 @@ class Axis:
         """How many taps of each window lie on the input, or on input and padding."""
         places = np.arange(self.out)[:, None] * self.stride - self.front + np.arange(self.kernel) * self.dilation
         low, high = (-self.front, self.size + self.behind) if padding else (0, self.size)
-        return np.count_nonzero((places >= low) & (places < high), axis=1)
+        inside: Array = (places >= low) & (places < high)
+        return np.asarray(inside.sum(1))
 
 
 def axes_of(op: Op, kernel: Sequence[int]) -> list[Axis]:
