@@ -6,8 +6,9 @@ import math
 
 import numpy as np
 
-from onnx2caffe.caffe.layers import Bias, Convolution, Eltwise, InnerProduct, Power, Scale
+from onnx2caffe.caffe.layers import Convolution, InnerProduct, Scale
 from onnx2caffe.caffe.layers.base import Array
+from onnx2caffe.caffe.lower.arithmetic import Operand, linear, operand, power
 from onnx2caffe.caffe.lower.blocks import reshape
 from onnx2caffe.caffe.lower.emitter import Emitter
 from onnx2caffe.caffe.lower.layout import expand, tile, transpose
@@ -16,13 +17,13 @@ from onnx2caffe.caffe.lower.registry import Refused, lowers
 from onnx2caffe.caffe.net import Blob
 from onnx2caffe.decompose.matmul import Product, product
 
-__all__ = ["LARGEST_PRODUCT", "matmul", "scaled"]
+__all__ = ["LARGEST_PRODUCT", "matmul"]
 
 LARGEST_PRODUCT = 1 << 26
 """Floats of the largest intermediate blob that a product of two activations may make (256 MB)."""
 
 
-def matmul(net: Emitter, a: Blob | Array, b: Blob | Array) -> Blob:
+def matmul(net: Emitter, a: Operand, b: Operand) -> Blob:
     """The product a @ b by ONNX's rules; at most one operand is an array (a constant).
 
     Raises:
@@ -36,11 +37,6 @@ def matmul(net: Emitter, a: Blob | Array, b: Blob | Array) -> Blob:
     if isinstance(a, np.ndarray):
         return reshape(net, _constant_times(net, a, b, sizes), sizes.result)
     return reshape(net, _activations(net, a, b, sizes), sizes.result)
-
-
-def scaled(net: Emitter, x: Blob, factor: float) -> Blob:
-    """`x` times a number."""
-    return x if factor == 1 else net(Power(scale=factor), x)
 
 
 def _times_constant(net: Emitter, x: Blob, b: Array, sizes: Product) -> Blob:
@@ -132,20 +128,15 @@ def _float(array: Array) -> Array:
 
 @lowers("MatMul")
 def _matmul(op: Op, net: Emitter) -> Blob:
-    return matmul(net, *(_operand(op, i) for i in range(2)))
-
-
-def _operand(op: Op, index: int) -> Blob | Array:
-    array = op.const(index)
-    return op.blob(index) if array is None else array
+    return matmul(net, operand(op, 0), operand(op, 1))
 
 
 @lowers("Gemm")
 def _gemm(op: Op, net: Emitter) -> Blob:
     """InnerProduct with alpha in its weights and beta * C in its bias where they are constant (recipes 6.11, 6.12)."""
-    a, b = (_turned(net, _operand(op, i), op.attribute(name, 0)) for i, name in enumerate(("transA", "transB")))
+    a, b = (_turned(net, operand(op, i), op.attribute(name, 0)) for i, name in enumerate(("transA", "transB")))
     alpha, beta = float(op.attribute("alpha", 1.0)), float(op.attribute("beta", 1.0))
-    rows, columns = op.outputs[0]
+    columns = op.outputs[0][1]
     c = op.const(2)
     if isinstance(b, np.ndarray):
         assert isinstance(a, Blob)
@@ -154,25 +145,11 @@ def _gemm(op: Op, net: Emitter) -> Blob:
             return _inner_product(net, a, weights, np.broadcast_to(np.float32(beta) * c.reshape(-1), (columns,)))
         y = _inner_product(net, a, weights)
     else:
-        y = scaled(net, matmul(net, a, b), alpha)
-    if not op.has(2) or beta == 0:
-        return y
-    if c is not None:
-        return _add_constant(net, y, np.float32(beta) * c)
-    addend = expand(net, op.blob(2), (rows, columns))
-    return net(Eltwise(operation="SUM", coeff=() if beta == 1 else (1.0, beta)), y, addend)
+        y = power(net, matmul(net, a, b), scale=alpha)
+    return linear(net, [(y, 1.0), (operand(op, 2), beta)]) if op.has(2) and beta else y
 
 
-def _turned(net: Emitter, operand: Blob | Array, flag: int) -> Blob | Array:
+def _turned(net: Emitter, operand: Operand, flag: int) -> Operand:
     if not flag:
         return operand
     return operand.T if isinstance(operand, np.ndarray) else transpose(net, operand, (1, 0))
-
-
-def _add_constant(net: Emitter, y: Blob, c: Array) -> Blob:
-    """A constant broadcast over a matrix: Bias over the columns, or over everything."""
-    columns = y.shape[1]
-    full = c.reshape((1,) * (2 - c.ndim) + c.shape)
-    axis = 1 if full.shape[0] == 1 else 0
-    values = np.broadcast_to(full, (1, columns) if axis else y.shape).reshape(y.shape[axis:])
-    return net(Bias(axis=axis, num_axes=2 - axis, blobs=(np.ascontiguousarray(_float(values)),)), y)

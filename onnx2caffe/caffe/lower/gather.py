@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from onnx2caffe.caffe.layers import Concat, Deconvolution, Eltwise, Embed, Power, Scale
+from onnx2caffe.caffe.layers import Concat, Deconvolution, Embed, Scale
+from onnx2caffe.caffe.lower.arithmetic import extreme, linear, product
 from onnx2caffe.caffe.lower.blocks import reshape
 from onnx2caffe.caffe.lower.emitter import Emitter
 from onnx2caffe.caffe.lower.layout import transpose
@@ -20,6 +21,7 @@ from onnx2caffe.caffe.lower.registry import Refused, lowers
 from onnx2caffe.caffe.lower.slicing import gather, keep
 from onnx2caffe.caffe.net import Blob
 from onnx2caffe.canon import Shape
+from onnx2caffe.frontend.evaluate import NotEvaluable, run
 
 __all__ = ["move"]
 
@@ -113,92 +115,59 @@ def _embed(op: Op, net: Emitter) -> Blob:
     return transpose(net, y, (1, 0, 2), (indices, before, math.prod(rest[axis:])), op.outputs[0])
 
 
-@lowers("GatherElements")
-def _gather_elements(op: Op, net: Emitter) -> Blob:
-    x, axis = op.blob(0), int(op.attribute("axis", 0))
-    places = _along(_wrapped(op.need_const(1, "indices"), x.shape[axis]), axis)
-    return move(net, x, _positions(x.shape)[places])
+@lowers("GatherElements", "GatherND", "ReverseSequence", "Compress")
+def _mover(op: Op, net: Emitter) -> Blob:
+    """Movers by their index map: the node itself, evaluated on the positions of its data."""
+    x = op.blob(0)
+    return move(net, x, _evaluate(op, op.type, _positions(x.shape), op.need_const(1, "indices")))
 
 
-@lowers("GatherND")
-def _gather_nd(op: Op, net: Emitter) -> Blob:
-    x, batch = op.blob(0), int(op.attribute("batch_dims", 0))
-    indices = op.need_const(1, "indices")
-    indices = _wrapped(indices, x.shape[batch : batch + indices.shape[-1]])
-    grid = np.indices(indices.shape[:batch]).reshape(batch, *indices.shape[:batch], *[1] * (indices.ndim - 1 - batch))
-    return move(net, x, _positions(x.shape)[(*grid, *np.moveaxis(indices, -1, 0))].reshape(op.outputs[0]))
+@lowers("ScatterElements", "ScatterND")
+def _scatter(op: Op, net: Emitter) -> Blob:
+    """Data with some elements replaced by the updates, or joined with them by `reduction` (recipes 11.11)."""
+    shape, indices, reduction = op.shape(0), op.need_const(1, "indices"), op.attribute("reduction", "none")
+    data, updates = _blob(op, net, 0), _blob(op, net, 2)
+    if reduction != "none":
+        reader = "GatherElements" if op.type == "ScatterElements" else "GatherND"
+        targets = _evaluate(op, reader, _positions(shape), indices)
+        if np.unique(targets).size != targets.size:
+            raise Refused(f"reduction {reduction!r} with repeated indices")
+        updates = _join(net, reduction, move(net, data, targets), updates)
+    new = math.prod(shape) + _positions(updates.shape)
+    return _assemble(net, data, updates, _evaluate(op, op.type, _positions(shape), indices, new))
 
 
-@lowers("ReverseSequence")
-def _reverse_sequence(op: Op, net: Emitter) -> Blob:
-    x, lengths = op.blob(0), op.need_const(1, "sequence_lens")
-    time, batch = int(op.attribute("time_axis", 0)), int(op.attribute("batch_axis", 1))
-    places = list(np.indices(x.shape))
-    length = lengths[places[batch]]
-    places[time] = np.where(places[time] < length, length - 1 - places[time], places[time])
-    return move(net, x, _positions(x.shape)[tuple(places)])
+def _evaluate(op: Op, op_type: str, *arrays: Index) -> Index:
+    """An indexing op evaluated on positions instead of data.
 
+    Raises:
+        Refused: an index lies outside the data.
 
-@lowers("Compress")
-def _compress(op: Op, net: Emitter) -> Blob:
-    """A constant condition."""
-    x, axis = op.blob(0), op.attribute("axis")
-    if axis is None:
-        x, axis = reshape(net, x, (math.prod(x.shape),)), 0
-    return gather(net, x, int(axis), np.flatnonzero(op.need_const(1, "condition")).tolist())
-
-
-@lowers("ScatterElements")
-def _scatter_elements(op: Op, net: Emitter) -> Blob:
-    axis = int(op.attribute("axis", 0))
-    return _scatter(op, net, _along(_wrapped(op.need_const(1, "indices"), op.shape(0)[axis]), axis))
-
-
-@lowers("ScatterND")
-def _scatter_nd(op: Op, net: Emitter) -> Blob:
-    indices = op.need_const(1, "indices")
-    indices = _wrapped(indices, op.shape(0)[: indices.shape[-1]])
-    return _scatter(op, net, tuple(np.moveaxis(indices, -1, 0)))
+    """
+    own = {name: op.attribute(name) for name in op.node.attributes}
+    try:
+        return run(op_type, {"batch_dims": 0, **own, "reduction": "none"}, arrays)[0]
+    except (IndexError, NotEvaluable) as problem:
+        raise Refused(f"{op.type}: {problem}") from problem
 
 
 def _positions(shape: Shape) -> Index:
     return np.arange(math.prod(shape), dtype=np.int64).reshape(shape)
 
 
-def _along(indices: Index, axis: int) -> tuple[Index, ...]:
-    """Coordinates of an element-wise index array: its own on every axis but one."""
-    places: list[Index] = list(np.indices(indices.shape))
-    places[axis] = indices
-    return tuple(places)
-
-
-def _scatter(op: Op, net: Emitter, places: tuple[Index, ...]) -> Blob:
-    """Data with its elements at `places` replaced by the updates, or joined with them by `reduction`."""
-    shape, reduction = op.shape(0), op.attribute("reduction", "none")
-    data, updates = _either(op, net, 0), _either(op, net, 2)
-    targets = _positions(shape)[places]
-    if reduction != "none":
-        if np.unique(targets).size != targets.size:
-            raise Refused(f"reduction {reduction!r} with repeated indices")
-        updates = _join(net, reduction, move(net, data, targets), updates)
-    index = _positions(shape)
-    index[places] = math.prod(shape) + _positions(updates.shape)
-    return _assemble(net, data, updates, index)
-
-
-def _either(op: Op, net: Emitter, index: int) -> Blob:
+def _blob(op: Op, net: Emitter, index: int) -> Blob:
     """The blob of an input, constant or not."""
     array = op.const(index)
     return op.blob(index) if array is None else net.recipe("constant", array)
 
 
 def _join(net: Emitter, reduction: str, a: Blob, b: Blob) -> Blob:
-    operations = {"add": "SUM", "mul": "PROD", "max": "MAX", "min": "MAX"}
-    sign = -1.0 if reduction == "min" else 1.0
-    if sign < 0:
-        a, b = (net(Power(scale=sign), blob) for blob in (a, b))
-    y = net(Eltwise(operation=operations[reduction]), a, b)
-    return net(Power(scale=sign), y) if sign < 0 else y
+    """Two blobs of one shape, joined element by element."""
+    if reduction == "add":
+        return linear(net, [(a, 1.0), (b, 1.0)])
+    if reduction == "mul":
+        return product(net, [a, b])
+    return extreme(net, [a, b], 1.0 if reduction == "max" else -1.0)
 
 
 def _assemble(net: Emitter, a: Blob, b: Blob, index: Index) -> Blob:
