@@ -15,7 +15,18 @@ from onnx2caffe.caffe.net import Blob, Net
 from onnx2caffe.canon import Note, Shape
 from onnx2caffe.errors import UnreadableFile
 
-__all__ = ["FORMAT", "CaffeSegment", "ExportMap", "OnnxSegment", "Place", "Port", "Promise", "promises", "read", "write"]
+__all__ = [
+    "FORMAT",
+    "CaffeSegment",
+    "ExportMap",
+    "OnnxSegment",
+    "Place",
+    "Port",
+    "Promise",
+    "promises",
+    "read",
+    "write",
+]
 
 FORMAT = 1
 
@@ -174,7 +185,8 @@ def _read_segments(segments: Sequence[Any]) -> Iterator[CaffeSegment | OnnxSegme
             yield OnnxSegment(_plain(s["file"]), dict(s["inputs"]), dict(s["outputs"]))
         elif s["kind"] == "caffe":
             inputs, outputs = (
-                {name: Place(p["blob"], _shape(p["shape"])) for name, p in s[key].items()} for key in ("inputs", "outputs")
+                {name: Place(p["blob"], _shape(p["shape"])) for name, p in s[key].items()}
+                for key in ("inputs", "outputs")
             )
             yield CaffeSegment(_plain(s["prototxt"]), _plain(s["caffemodel"]), inputs, outputs)
         else:

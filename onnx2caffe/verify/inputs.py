@@ -19,14 +19,14 @@ from onnx2caffe.canon import Shape
 from onnx2caffe.errors import UsageError
 from onnx2caffe.runtimes.base import Array
 
-__all__ = ["InputInfo", "Pictures", "all_runs", "feeds", "structured"]
+__all__ = ["InputInfo", "Pictures", "all_runs", "feeds", "names_file", "structured"]
 
 _GRIDS = (2, 5, 13)
 _NOISE = 0.3
 _PLAIN_SCALE = 1.2
 _SEED_STEP = 1000
 _BYTE_SCALE, _BYTE_OFFSET = 50.0, 128.0
-_PICTURES = frozenset({".png", ".jpg", ".jpeg", ".bmp"})
+_FILES = frozenset({".npy", ".png", ".jpg", ".jpeg", ".bmp"})
 
 
 class InputInfo(Protocol):
@@ -110,6 +110,11 @@ def feeds(infos: Sequence[InputInfo], seed: int, given: Mapping[str, Array] | No
     }
 
 
+def names_file(text: str) -> bool:
+    """Whether a `NAME=WHAT` option gives a file rather than a number."""
+    return Path(text).suffix.lower() in _FILES
+
+
 def _split(texts: Sequence[str], infos: Sequence[InputInfo]) -> list[tuple[InputInfo, str]]:
     """Split `NAME=WHAT` options; names may hold `=`, so the model's own input names decide where a name ends.
 
@@ -143,7 +148,7 @@ def _given(
     runs: list[dict[str, Array]] = []
     for info, what in _split(texts, infos):
         path = Path(what)
-        if path.suffix.lower() not in _PICTURES | {".npy"}:
+        if not names_file(what):
             fixed[info.name] = _numbers(what, info)
             continue
         value = _array(path, info) if path.suffix.lower() == ".npy" else _picture(path, info, pictures)

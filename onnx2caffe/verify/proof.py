@@ -155,7 +155,9 @@ class _Proving:
         writers = {top: placed.name for placed in net for top in placed.tops}
         places = {name: p for name, p in self._export.tensors.items() if p.segment == number}
         places |= {
-            name: Promise(number, place.blob, place.shape) for name, place in segment.outputs.items() if name not in places
+            name: Promise(number, place.blob, place.shape)
+            for name, place in segment.outputs.items()
+            if name not in places
         }
         for chunk in self._chunks(places):
             taps = sorted({_tap(place) for place in chunk.values()}, key=lambda tap: (tap.blob, tap.layer))

@@ -12,7 +12,7 @@ import onnx
 import onnx_ir as ir
 
 from onnx2caffe import canon
-from onnx2caffe.caffe.net import Net
+from onnx2caffe.caffe.read import read_net
 from onnx2caffe.passes import pipeline
 from onnx2caffe.passes.base import Pass
 from onnx2caffe.runtimes import ort
@@ -61,7 +61,9 @@ def find_culprit(
 def _lowering(canonical: ir.Model, broken: Row) -> str:
     for node in canonical.graph:
         if any(t.name == broken.tensor for value in node.outputs for t in canon.tensors(value)):
-            return f"lowering of {node.op_type} {', '.join(canon.sources(node)) or node.name!r} to layer {broken.layer!r}"
+            return (
+                f"lowering of {node.op_type} {', '.join(canon.sources(node)) or node.name!r} to layer {broken.layer!r}"
+            )
     return f"layer {broken.layer!r}"
 
 
@@ -106,13 +108,12 @@ def _run(canonical: ir.Model, feeds: Feeds, wanted: Iterable[str]) -> Mapping[st
     return dict(zip(names, values, strict=True))
 
 
-def first_disagreement(
-    net: Net, files: NetFiles, feeds: Feeds, one: Runtime, other: Runtime
-) -> tuple[str, float] | None:
+def first_disagreement(files: NetFiles, feeds: Feeds, one: Runtime, other: Runtime) -> tuple[str, float] | None:
     """The first layer, in the net's order, after which two runtimes hold different values, and the relative error.
 
     `feeds`: blob name -> array.
     """
+    net = read_net(files.prototxt, None)
     taps = [Tap(top, placed.name) for placed in net for top in placed.tops]
     (left,), (right,) = one.run(files, [feeds], taps), other.run(files, [feeds], taps)
     for tap in taps:

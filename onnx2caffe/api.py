@@ -1,0 +1,176 @@
+"""The package as functions: what the command line does, with dataclasses as results."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from onnx2caffe import comparison, driver, inventory
+from onnx2caffe.canon import Note, Shape
+from onnx2caffe.comparison import CompareOptions, Comparison
+from onnx2caffe.driver import Conversion, Options
+from onnx2caffe.inventory import Inspection, OpEntry, RuntimeState
+from onnx2caffe.runtimes.setup import install
+from onnx2caffe.verify.inputs import Pictures
+from onnx2caffe.verify.measure import Judgement, Verdict
+from onnx2caffe.verify.proof import Proof, Row
+
+__all__ = [
+    "Comparison",
+    "Conversion",
+    "Inspection",
+    "Judgement",
+    "Note",
+    "OpEntry",
+    "Pictures",
+    "Proof",
+    "Row",
+    "RuntimeState",
+    "Verdict",
+    "compare",
+    "convert",
+    "doctor",
+    "inspect",
+    "ops",
+    "setup",
+]
+
+AnyPath = str | os.PathLike[str]
+
+
+def _path(path: AnyPath | None) -> Path | None:
+    return None if path is None else Path(path)
+
+
+def _silent(_: str) -> None:
+    pass
+
+
+def convert(
+    model: AnyPath,
+    folder: AnyPath | None = None,
+    *,
+    name: str = "",
+    target: str = "caffe",
+    input_shapes: Mapping[str, Shape] | None = None,
+    outputs: Sequence[str] = (),
+    keep_bn: bool = False,
+    proof: bool = True,
+    caffe_run: bool = True,
+    inputs: Sequence[str] = (),
+    pictures: Pictures | None = None,
+    caffe_python: AnyPath | None = None,
+    recipes: Mapping[str, str] | None = None,
+    save_intermediate: AnyPath | None = None,
+    force: bool = False,
+    progress: Callable[[str], None] = _silent,
+) -> Conversion:
+    """Convert an ONNX file to `folder/name.prototxt`, `.caffemodel` and `.map.json`, proved by numbers.
+
+    Args:
+        model: the ONNX file.
+        folder: where to write; default: a folder in the working directory named after the model.
+        name: of the files; default: the model's.
+        target: "caffe" or "bvlc".
+        input_shapes: shapes for inputs that leave dimensions free.
+        outputs: inner tensors at which the net shall end.
+        keep_bn: keep BatchNorm layers instead of folding them into convolutions.
+        proof: run the written files against the model before they are moved into place.
+        caffe_run: let the proof use a real Caffe too, where there is one.
+        inputs: `NAME=FILE` (.npy, .png, .jpg) or `NAME=VALUE`, further inputs for the proof.
+        pictures: how picture files become input values.
+        caffe_python: a Python that has `caffe`.
+        recipes: recipe key -> variant (see `ops`).
+        save_intermediate: a folder for the model after every pass.
+        force: write into a folder that holds other files.
+        progress: told what happens, in a few words.
+
+    Raises:
+        Onnx2CaffeError: one of its kinds, see `onnx2caffe.errors`; nothing is written then.
+
+    """
+    options = Options(
+        folder=_path(folder),
+        name=name,
+        target=target,
+        input_shapes=input_shapes or {},
+        outputs=outputs,
+        keep_bn=keep_bn,
+        proof=proof,
+        caffe_run=caffe_run,
+        inputs=inputs,
+        pictures=pictures or Pictures(),
+        caffe_python=_path(caffe_python),
+        recipes=recipes or {},
+        save_intermediate=_path(save_intermediate),
+        force=force,
+        progress=progress,
+    )
+    return driver.convert(Path(model), options)
+
+
+def compare(
+    model: AnyPath,
+    prototxt: AnyPath,
+    caffemodel: AnyPath,
+    *,
+    names: Mapping[str, str] | None = None,
+    input_shapes: Mapping[str, Shape] | None = None,
+    runs: int | None = None,
+    inputs: Sequence[str] = (),
+    pictures: Pictures | None = None,
+    caffe_python: AnyPath | None = None,
+    caffe_run: bool = True,
+    progress: Callable[[str], None] = _silent,
+) -> Comparison:
+    """Run a Caffe net, whoever wrote it, against an ONNX file, and compare every tensor that has a blob.
+
+    Args:
+        model: the ONNX file.
+        prototxt: the net; a map.json of ours beside it tells which blob is which tensor, else names do.
+        caffemodel: its weights.
+        names: blob -> tensor, where names alone do not tell.
+        input_shapes: shapes for inputs that leave dimensions free (default: the net's own).
+        runs: how many structured inputs; default 3, or none when `inputs` gives files.
+        inputs: `NAME=FILE` or `NAME=VALUE`, as for `convert`.
+        pictures: how picture files become input values.
+        caffe_python: a Python that has `caffe`.
+        caffe_run: use a real Caffe too, where there is one.
+        progress: told what happens, in a few words.
+
+    Raises:
+        Onnx2CaffeError: one of its kinds. Numbers that differ are no error here: see `Comparison.ok`.
+
+    """
+    options = CompareOptions(
+        names=names or {},
+        input_shapes=input_shapes or {},
+        runs=runs,
+        inputs=inputs,
+        pictures=pictures or Pictures(),
+        caffe_python=_path(caffe_python),
+        caffe_run=caffe_run,
+        progress=progress,
+    )
+    return comparison.compare(Path(model), Path(prototxt), Path(caffemodel), options)
+
+
+def inspect(model: AnyPath, *, target: str = "caffe", input_shapes: Mapping[str, Shape] | None = None) -> Inspection:
+    """Inputs, outputs, ops and shapes of an ONNX file, and what would stop its conversion."""
+    return inventory.inspect(Path(model), target, input_shapes)
+
+
+def doctor(caffe_python: AnyPath | None = None) -> list[RuntimeState]:
+    """The state of every runtime on this machine."""
+    return inventory.doctor(_path(caffe_python))
+
+
+def ops() -> list[OpEntry]:
+    """Every ONNX op that has a lowering and every recipe, with their variants per target."""
+    return inventory.ops()
+
+
+def setup(runtime: str) -> Path:
+    """Make a runtime ("pycaffe"); the Python that has it."""
+    return install(runtime)

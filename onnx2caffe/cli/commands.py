@@ -1,0 +1,246 @@
+"""One function per command: arguments to the API, results to the terminal; the exit code is returned."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from onnx2caffe.cli.output import aside, complain, error_json, progress, say, say_json, table
+from onnx2caffe.errors import Onnx2CaffeError, UsageError
+
+if TYPE_CHECKING:
+    from onnx2caffe.api import Conversion, Note, Pictures, Proof, Row
+
+__all__ = ["COMMANDS"]
+
+
+def _pictures(arguments: argparse.Namespace) -> Pictures:
+    from onnx2caffe.api import Pictures
+
+    return Pictures(arguments.mean, arguments.std, arguments.scale, arguments.rgb)
+
+
+def _convert(arguments: argparse.Namespace) -> int:
+    models: list[str] = arguments.models
+    if len(models) > 1 and arguments.name:
+        raise UsageError("--name is for one model", "the files of several models are named after them")
+    stems = [Path(model).stem for model in models]
+    if arguments.output_dir and len(set(stems)) < len(stems):
+        raise UsageError("two of the models have the same name", "convert them into different folders")
+    codes, reports = [], []
+    for model in models:
+        try:
+            conversion = _convert_one(model, arguments)
+        except Onnx2CaffeError as problem:
+            if len(models) == 1 or arguments.debug:
+                raise
+            aside(f"{model}:")
+            complain(problem)
+            codes.append(problem.exit_code)
+            reports.append({"model": model, **error_json(problem)})
+            continue
+        reports.append({"model": model, **_conversion_json(conversion)})
+        if not arguments.json:
+            _say_conversion(conversion, arguments)
+    if arguments.json:
+        say_json(reports[0] if len(models) == 1 else reports)
+    return max(codes, default=0)
+
+
+def _convert_one(model: str, arguments: argparse.Namespace) -> Conversion:
+    from onnx2caffe import api
+
+    with progress() as tell:
+        return api.convert(
+            model,
+            arguments.output_dir,
+            name=arguments.name or "",
+            target=arguments.target,
+            input_shapes=dict(arguments.input_shape),
+            outputs=arguments.output,
+            keep_bn=arguments.keep_bn,
+            proof=not arguments.no_proof,
+            caffe_run=not arguments.no_caffe_run,
+            inputs=arguments.input,
+            pictures=_pictures(arguments),
+            caffe_python=arguments.caffe_python,
+            recipes=dict(arguments.recipe),
+            save_intermediate=arguments.save_intermediate,
+            force=arguments.force,
+            progress=tell,
+        )
+
+
+def _say_conversion(conversion: Conversion, arguments: argparse.Namespace) -> None:
+    for note in conversion.notes:
+        _say_note(note)
+    for path in (conversion.prototxt, conversion.caffemodel, conversion.map_file):
+        say(f"wrote {path}")
+    proof = conversion.proof
+    if proof is None:
+        say(f"not proved: {conversion.layers} layers, never run (--no-proof)")
+        return
+    from onnx2caffe.verify.report import summary
+
+    outputs = {port.name for port in conversion.outputs}
+    _say_rows([row for row in proof.rows if arguments.verbose or row.tensor in outputs])
+    say(f"{summary(proof)}{_advice(proof, arguments)}")
+
+
+def _advice(proof: Proof, arguments: argparse.Namespace) -> str:
+    if "pycaffe" in proof.runtimes or arguments.no_caffe_run:
+        return ""
+    return "; no pycaffe here, `onnx2caffe setup pycaffe` makes one"
+
+
+def _say_note(note: Note) -> None:
+    nodes = f" ({', '.join(note.nodes)})" if note.nodes else ""
+    aside(f"{note.level}: {note.text}{nodes}")
+
+
+def _say_rows(rows: list[Row]) -> None:
+    from onnx2caffe.verify.report import COLUMNS, cells
+
+    if rows:
+        table(COLUMNS, [cells(row) for row in rows])
+
+
+def _conversion_json(conversion: Conversion) -> dict[str, Any]:
+    from onnx2caffe.verify.report import to_json
+
+    return {
+        "prototxt": str(conversion.prototxt),
+        "caffemodel": str(conversion.caffemodel),
+        "map": str(conversion.map_file),
+        "inputs": [asdict(port) for port in conversion.inputs],
+        "outputs": [asdict(port) for port in conversion.outputs],
+        "layers": conversion.layers,
+        "notes": [asdict(note) for note in conversion.notes],
+        "proof": to_json(conversion.proof) if conversion.proof else None,
+    }
+
+
+def _compare(arguments: argparse.Namespace) -> int:
+    from onnx2caffe import api
+    from onnx2caffe.verify.report import rows_to_first_difference, summary, to_json
+
+    with progress() as tell:
+        result = api.compare(
+            arguments.model,
+            arguments.prototxt,
+            arguments.caffemodel,
+            names=dict(arguments.map),
+            input_shapes=dict(arguments.input_shape),
+            runs=arguments.runs,
+            inputs=arguments.input,
+            pictures=_pictures(arguments),
+            caffe_python=arguments.caffe_python,
+            caffe_run=not arguments.no_caffe_run,
+            progress=tell,
+        )
+    proof = result.proof
+    if arguments.json:
+        say_json({**to_json(proof), "unmapped": list(result.unmapped)})
+        return 0 if result.ok else 1
+    rows = list(proof.rows if arguments.all else rows_to_first_difference(proof))
+    _say_rows(rows)
+    if len(rows) < len(proof.rows):
+        say(f"… {len(proof.rows) - len(rows)} more rows after the first that differs: --all shows them")
+    if result.unmapped:
+        aside(f"note: {len(result.unmapped)} tensors of the model have no blob, e.g. {result.unmapped[0]!r}")
+    if proof.first_difference:
+        say(f"first that differs: {proof.first_difference.tensor!r}, layer {proof.first_difference.layer!r}")
+    say(f"{summary(proof)}{_advice(proof, arguments)}")
+    return 0 if result.ok else 1
+
+
+def _setup(arguments: argparse.Namespace) -> int:
+    from onnx2caffe.runtimes.setup import install
+
+    for name in arguments.runtimes:
+        python = install(name, apt=arguments.apt, jobs=arguments.jobs, force=arguments.force)
+        say(f"{name}: {python}")
+    return 0
+
+
+def _doctor(arguments: argparse.Namespace) -> int:
+    from onnx2caffe import api
+
+    states = api.doctor(arguments.caffe_python)
+    if arguments.json:
+        say_json([asdict(state) for state in states])
+        return 0
+    rows = [
+        (
+            state.name,
+            "found" if state.found else "not found",
+            state.version.replace("\n", "; "),
+            ", ".join(state.missing) or "-",
+            state.command or "-",
+        )
+        for state in states
+    ]
+    table(("runtime", "state", "version", "missing layer types", "command that gets it"), rows)
+    return 0
+
+
+def _ops(arguments: argparse.Namespace) -> int:
+    from onnx2caffe import api
+
+    entries = api.ops()
+    if arguments.json:
+        say_json([asdict(entry) for entry in entries])
+        return 0
+    rows = []
+    for entry in entries:
+        for target, variants in entry.targets.items():
+            for variant in variants:
+                does = variant.does + (" (approximate)" if variant.approximate else "")
+                rows.append((entry.key, target, variant.name, does))
+    table(("op or recipe", "target", "variant", "what it becomes"), rows)
+    return 0
+
+
+def _inspect(arguments: argparse.Namespace) -> int:
+    from onnx2caffe import api
+
+    seen = api.inspect(arguments.model, target=arguments.target, input_shapes=dict(arguments.input_shape))
+    if arguments.json:
+        say_json({**asdict(seen), "convertible": seen.convertible})
+        return 0
+    for what, ports in (("input", seen.inputs), ("output", seen.outputs)):
+        for port in ports:
+            say(f"{what}  {port.name}  {'×'.join(map(str, port.dims)) or 'scalar'}  {port.dtype}")
+    say(f"opsets  {', '.join(f'{domain} {version}' for domain, version in seen.opsets.items())}")
+    say(f"ops  {', '.join(f'{op} {count}' for op, count in seen.ops.items())}")
+    if arguments.verbose:
+        table(("tensor", "shape"), [(name, "×".join(map(str, s)) or "scalar") for name, s in seen.shapes.items()])
+    for note in seen.notes:
+        _say_note(note)
+    if seen.convertible:
+        say(f"nothing stops a conversion to target {arguments.target}")
+    for line in (*map(str, seen.blocked), *filter(None, [seen.reason])):
+        say(f"blocks  {line}")
+    return 0
+
+
+def _completion(arguments: argparse.Namespace) -> int:
+    from onnx2caffe.cli.completion import script
+
+    say(script(arguments.shell))
+    return 0
+
+
+COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
+    "convert": _convert,
+    "compare": _compare,
+    "setup": _setup,
+    "doctor": _doctor,
+    "ops": _ops,
+    "inspect": _inspect,
+    "completion": _completion,
+}
+"""Command name -> what runs it."""

@@ -1,0 +1,87 @@
+"""Printing: plain text for pipes, colour and tables for terminals, and names from models made harmless."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, TextIO
+
+from onnx2caffe.errors import Onnx2CaffeError
+
+__all__ = ["aside", "complain", "error_json", "printable", "progress", "say", "say_json", "table"]
+
+
+def printable(text: str) -> str:
+    """`text` without control characters, which could move a terminal's cursor or forge lines: they become escapes."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
+
+
+def _lines(text: str) -> str:
+    return "\n".join(printable(line) for line in text.split("\n"))
+
+
+def say(text: str = "") -> None:
+    """Print to standard output."""
+    sys.stdout.write(_lines(text) + "\n")
+
+
+def aside(text: str) -> None:
+    """Print to standard error."""
+    sys.stderr.write(_lines(text) + "\n")
+
+
+def say_json(value: Any) -> None:
+    """Print a value as JSON to standard output."""
+    sys.stdout.write(json.dumps(value, indent=1, allow_nan=False) + "\n")
+
+
+def complain(error: Onnx2CaffeError) -> None:
+    """Print an error and its hint to standard error."""
+    aside(f"error: {error.message}")
+    if error.hint:
+        aside(f"\nhint: {error.hint}")
+
+
+def error_json(error: Onnx2CaffeError) -> dict[str, Any]:
+    """An error as plain data."""
+    return {"error": error.message, "hint": error.hint, "exit_code": error.exit_code}
+
+
+def table(header: Sequence[str], rows: Sequence[Sequence[str]], stream: TextIO | None = None) -> None:
+    """Print a table: aligned columns, with lines and colour on a terminal."""
+    stream = stream or sys.stdout
+    safe = [[printable(cell) for cell in row] for row in rows]
+    if stream.isatty():
+        _rich_table(header, safe, stream)
+        return
+    widths = [max(map(len, column)) for column in zip(header, *safe, strict=True)]
+    for row in (header, *safe):
+        line = "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+        stream.write(line.rstrip() + "\n")
+
+
+def _rich_table(header: Sequence[str], rows: Sequence[Sequence[str]], stream: TextIO) -> None:
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    shown = Table(*header)
+    for row in rows:
+        style = "red" if row[-1].startswith("differs") else ""
+        shown.add_row(*(Text(cell, style) for cell in row))
+    Console(file=stream).print(shown)
+
+
+@contextlib.contextmanager
+def progress() -> Iterator[Callable[[str], None]]:
+    """Shows on a terminal what is being done; says nothing into a pipe."""
+    if not sys.stderr.isatty():
+        yield lambda _: None
+        return
+    from rich.console import Console
+    from rich.text import Text
+
+    with Console(stderr=True).status("") as status:
+        yield lambda text: status.update(Text(f"{printable(text)} …"))

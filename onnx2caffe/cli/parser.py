@@ -1,0 +1,174 @@
+"""The command line's grammar. Imports nothing heavy: `--version` and `--help` must answer at once."""
+
+from __future__ import annotations
+
+import argparse
+from typing import NoReturn
+
+from onnx2caffe import __version__
+from onnx2caffe.errors import UsageError
+
+__all__ = ["make_parser"]
+
+_TARGETS = ("nnie", "caffe", "bvlc")
+_EXIT_CODES = """exit codes: 0 fine · 1 numbers differ · 2 wrong usage or unreadable file · 3 the model cannot be converted
+or onnxruntime cannot run it · 4 a runtime or layer type is missing · 130 interrupted"""
+
+
+class _Parser(argparse.ArgumentParser):
+    """Reports wrong arguments as every other error is reported."""
+
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(message, f"`{self.prog} --help` shows the arguments")
+
+
+def _shape(text: str) -> tuple[str, tuple[int, ...]]:
+    name, colon, dims = text.rpartition(":")
+    try:
+        shape = tuple(int(d) for d in dims.split(",")) if dims else ()
+    except ValueError:
+        shape = (0,)
+    if not (name and colon) or any(d < 1 for d in shape):
+        raise argparse.ArgumentTypeError(f"{text!r} is not NAME:1,3,416,416 (the last colon separates)")
+    return name, shape
+
+
+def _pair(text: str) -> tuple[str, str]:
+    left, sign, right = text.partition("=")
+    if not (left and sign and right):
+        raise argparse.ArgumentTypeError(f"{text!r} is not LEFT=RIGHT")
+    return left, right
+
+
+def _numbers(text: str) -> tuple[float, ...]:
+    try:
+        return tuple(float(part) for part in text.split(","))
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number, or one per channel separated by commas") from None
+
+
+def _positive(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a positive whole number")
+    return int(text)
+
+
+def make_parser() -> argparse.ArgumentParser:
+    """The parser; a parsed command has its name in `command`."""
+    parser = _Parser(
+        prog="onnx2caffe",
+        description="ONNX to Caffe, every export proved by numbers.",
+        epilog=_EXIT_CODES,
+        allow_abbrev=False,
+    )
+    parser.add_argument("--version", action="version", version=f"onnx2caffe {__version__}")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True, parser_class=_Parser)
+    _convert(commands.add_parser("convert", help="write prototxt, caffemodel and map.json", allow_abbrev=False))
+    _compare(commands.add_parser("compare", help="hold any Caffe net against a model", allow_abbrev=False))
+    _setup(commands.add_parser("setup", help="make a runtime, e.g. pycaffe", allow_abbrev=False))
+    _doctor(commands.add_parser("doctor", help="list the runtimes of this machine", allow_abbrev=False))
+    _ops(commands.add_parser("ops", help="list ONNX ops and what they become", allow_abbrev=False))
+    _inspect(commands.add_parser("inspect", help="look at a model: what would stop it?", allow_abbrev=False))
+    _completion(commands.add_parser("completion", help="print a completion script", allow_abbrev=False))
+    return parser
+
+
+def _common(parser: argparse.ArgumentParser, json: bool = True) -> None:
+    if json:
+        parser.add_argument("--json", action="store_true", help="print JSON instead of text")
+    parser.add_argument("--debug", action="store_true", help="show Python's traceback with an error")
+
+
+def _input_shapes(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--input-shape",
+        action="append",
+        default=[],
+        type=_shape,
+        metavar="NAME:1,3,416,416",
+        help="fix an input's shape; the last colon separates",
+    )
+
+
+def _test_inputs(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("inputs of the comparison (default: seeded structured noise)")
+    group.add_argument(
+        "--input",
+        action="append",
+        default=[],
+        metavar="NAME=FILE|VALUE",
+        help="a .npy, .png or .jpg file, or numbers; pixels become (pixel * SCALE - MEAN) / STD",
+    )
+    group.add_argument("--mean", type=_numbers, default=(0.0,), help="one number, or one per channel")
+    group.add_argument("--std", type=_numbers, default=(1.0,), help="one number, or one per channel")
+    group.add_argument("--scale", type=float, default=1.0, help="factor on the pixels, e.g. 0.00392157")
+    group.add_argument("--rgb", action="store_true", help="pixels in the order R, G, B (default: B, G, R)")
+    group.add_argument("--caffe-python", metavar="PATH", help="a Python that has `caffe`")
+    group.add_argument("--no-caffe-run", action="store_true", help="compare in the builtin runtime only")
+
+
+def _convert(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("models", nargs="+", metavar="MODEL", help="ONNX file(s)")
+    parser.add_argument("-o", "--output-dir", metavar="DIR", help="default: a folder named after the model")
+    parser.add_argument("--name", help="of the written files (default: the model's)")
+    parser.add_argument("--target", choices=_TARGETS, default="caffe", help="default: caffe")
+    _input_shapes(parser)
+    parser.add_argument(
+        "--output", action="append", default=[], metavar="TENSOR", help="end the net at this tensor (may be repeated)"
+    )
+    parser.add_argument("--keep-bn", action="store_true", help="keep BatchNorm layers")
+    parser.add_argument(
+        "--recipe", action="append", default=[], type=_pair, metavar="KEY=VARIANT", help="see `onnx2caffe ops`"
+    )
+    parser.add_argument("--no-proof", action="store_true", help="write the files without running them")
+    parser.add_argument("--save-intermediate", metavar="DIR", help="keep the model after every pass")
+    parser.add_argument("--force", action="store_true", help="write into a folder that holds other files")
+    parser.add_argument("-v", "--verbose", action="store_true", help="show every compared tensor")
+    _test_inputs(parser)
+    _common(parser)
+
+
+def _compare(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("model", metavar="MODEL.onnx")
+    parser.add_argument("prototxt", metavar="NET.prototxt")
+    parser.add_argument("caffemodel", metavar="NET.caffemodel")
+    parser.add_argument(
+        "--map", action="append", default=[], type=_pair, metavar="BLOB=TENSOR", help="which blob is which tensor"
+    )
+    parser.add_argument("--runs", type=_positive, metavar="N", help="how many seeded inputs (default 3)")
+    parser.add_argument("--all", action="store_true", help="go on after the first layer that differs")
+    _input_shapes(parser)
+    _test_inputs(parser)
+    _common(parser)
+
+
+def _setup(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("runtimes", nargs="+", metavar="RUNTIME", help="pycaffe")
+    parser.add_argument(
+        "--apt", choices=("auto", "yes", "no"), default="auto", help="install missing Debian packages (auto: as root)"
+    )
+    parser.add_argument("--jobs", type=_positive, metavar="N", help="compilers at a time")
+    parser.add_argument("--force", action="store_true", help="make it again")
+    _common(parser, json=False)
+
+
+def _doctor(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--caffe-python", metavar="PATH", help="a Python that has `caffe`")
+    _common(parser)
+
+
+def _ops(parser: argparse.ArgumentParser) -> None:
+    _common(parser)
+
+
+def _inspect(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("model", metavar="MODEL.onnx")
+    parser.add_argument("--target", choices=_TARGETS, default="caffe", help="default: caffe")
+    _input_shapes(parser)
+    parser.add_argument("-v", "--verbose", action="store_true", help="show the shape of every tensor")
+    _common(parser)
+
+
+def _completion(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("shell", choices=("bash", "zsh", "fish"))
+    _common(parser, json=False)

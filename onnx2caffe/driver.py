@@ -1,0 +1,304 @@
+"""The order of things: load, rewrite, lower, write beside the target, prove what was written, move it into place."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import onnx_ir as ir
+
+from onnx2caffe import __version__, mapfile
+from onnx2caffe.caffe.finish import finish
+from onnx2caffe.caffe.lower.families import load_families
+from onnx2caffe.caffe.lower.lower import Lowered, lower
+from onnx2caffe.caffe.lower.registry import ALTERNATIVES
+from onnx2caffe.caffe.net import Net
+from onnx2caffe.caffe.write import write_caffemodel, write_prototxt
+from onnx2caffe.canon import Note, Shape
+from onnx2caffe.errors import NumbersDiffer, UsageError
+from onnx2caffe.export import MAP_SUFFIX, Staging, check_folder
+from onnx2caffe.frontend import Loaded, load
+from onnx2caffe.mapfile import CaffeSegment, ExportMap, Place, Port
+from onnx2caffe.passes import pipeline
+from onnx2caffe.passes.base import Pass
+from onnx2caffe.runtimes.base import Feeds, NetFiles, Runtime
+from onnx2caffe.targets import by_name
+from onnx2caffe.verify.candidates import candidates
+from onnx2caffe.verify.inputs import Pictures, all_runs
+from onnx2caffe.verify.proof import Proof, Row, prove
+from onnx2caffe.verify.reference import UserModel
+from onnx2caffe.verify.replay import find_culprit, first_disagreement
+
+__all__ = ["SEEDS", "Conversion", "Options", "Progress", "convert"]
+
+SEEDS = (0, 1, 2)
+"""The structured inputs of every proof."""
+
+_TOOL = f"onnx2caffe {__version__}"
+
+Progress = Callable[[str], None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """What a conversion may be told. Defaults are those of the command line."""
+
+    folder: Path | None = None
+    name: str = ""
+    target: str = "caffe"
+    input_shapes: Mapping[str, Shape] = field(default_factory=dict)
+    outputs: Sequence[str] = ()
+    keep_bn: bool = False
+    proof: bool = True
+    caffe_run: bool = True
+    inputs: Sequence[str] = ()
+    pictures: Pictures = Pictures()
+    caffe_python: Path | None = None
+    recipes: Mapping[str, str] = field(default_factory=dict)
+    save_intermediate: Path | None = None
+    force: bool = False
+    progress: Progress = lambda _: None
+
+
+@dataclass(frozen=True)
+class Conversion:
+    """What a conversion wrote and proved. `layers`: how many Caffe layers; `proof` is None with `--no-proof`."""
+
+    prototxt: Path
+    caffemodel: Path
+    map_file: Path
+    inputs: tuple[Port, ...]
+    outputs: tuple[Port, ...]
+    layers: int
+    notes: tuple[Note, ...]
+    proof: Proof | None
+
+
+def convert(path: Path, options: Options) -> Conversion:
+    """Convert one model.
+
+    Raises:
+        UsageError: a wrong option, or a folder that may not be written.
+        UnreadableFile: not an ONNX file.
+        Unsupported: something in the model stops the conversion; NotConvertible names all nodes.
+        NoReference: onnxruntime cannot run the model.
+        NumbersDiffer: the written files compute something else; nothing is left.
+        RuntimeMissing: the Caffe asked for is not there, or lacks a layer type.
+
+    """
+    return _Converting(path, options).run()
+
+
+@dataclass(frozen=True)
+class _Written:
+    """What is left of a conversion once its files are written: nothing that holds weights."""
+
+    export: ExportMap
+    half: bool
+    layers: int
+
+
+class _Converting:
+    def __init__(self, path: Path, options: Options) -> None:
+        self._path, self._options = path, options
+        self._target = by_name(options.target)
+        self._name = _plain_name(options.name or path.stem)
+        self._folder = options.folder or Path(path.stem)
+        _check_recipes(options.recipes)
+
+    def run(self) -> Conversion:
+        check_folder(self._folder, self._options.force)
+        with Staging(self._folder) as staging:
+            written = self._convert(staging.path)
+            export = written.export
+            proof = self._prove(staging.path, written) if self._options.proof else None
+            staging.commit(list(export.files), self._map_name)
+        return Conversion(
+            *(self._folder / name for name in (*export.files, self._map_name)),
+            tuple(export.inputs),
+            tuple(export.outputs),
+            written.layers,
+            (*export.notes, *_unjudged_notes(proof)),
+            proof,
+        )
+
+    @property
+    def _map_name(self) -> str:
+        return self._name + MAP_SUFFIX
+
+    def _load(self) -> Loaded:
+        return load(self._path, input_shapes=self._options.input_shapes, outputs=self._options.outputs)
+
+    def _passes(self) -> list[Pass]:
+        return pipeline.pipeline("caffe", keep_bn=self._options.keep_bn)
+
+    def _convert(self, folder: Path) -> _Written:
+        self._options.progress(f"reading {self._path.name}")
+        loaded = self._load()
+        self._options.progress("rewriting")
+        save = _Intermediates(self._options.save_intermediate)
+        save("load", loaded.model)
+        pipeline.run(loaded.model, self._passes(), save)
+        self._options.progress("lowering to Caffe")
+        lowered = lower(loaded.model, self._target, self._options.recipes)
+        net = finish(lowered.net, self._target)
+        self._options.progress("writing")
+        with _writing(self._folder):
+            files = self._write_net(net, folder, loaded.sha256)
+            export = self._map(files, net, lowered, loaded)
+            mapfile.write(export, folder / self._map_name)
+        return _Written(export, loaded.half, len(net.layers))
+
+    def _write_net(self, net: Net, folder: Path, source_sha256: str) -> dict[str, str]:
+        """Write prototxt and caffemodel; their names and sha256."""
+        prototxt, caffemodel = f"{self._name}.prototxt", f"{self._name}.caffemodel"
+        header = [
+            f"{_TOOL}, target {self._target.name}",
+            f"from {self._path.name}, sha256 {source_sha256}",
+        ]
+        return {
+            prototxt: write_prototxt(net, folder / prototxt, header),
+            caffemodel: write_caffemodel(net, folder / caffemodel),
+        }
+
+    def _map(self, files: Mapping[str, str], net: Net, lowered: Lowered, loaded: Loaded) -> ExportMap:
+        segment = CaffeSegment(
+            *files,
+            {i.name: Place(blob, i.shape) for i, blob in zip(loaded.inputs, net.inputs, strict=True)},
+            {o.name: Place(blob, o.shape) for o, blob in zip(loaded.outputs, net.outputs, strict=True)},
+        )
+        return ExportMap(
+            tool=_TOOL,
+            target=self._target.name,
+            source_file=self._path.name,
+            source_sha256=loaded.sha256,
+            files=files,
+            inputs=[Port(i.name, i.shape, i.dtype) for i in loaded.inputs],
+            outputs=[Port(o.name, o.shape, o.dtype) for o in loaded.outputs],
+            segments=[segment],
+            tensors=mapfile.promises(lowered.blobs, net),
+            layers={placed.name: placed.sources for placed in net},
+            notes=[*loaded.notes, *_approximations(lowered)],
+        )
+
+    def _prove(self, folder: Path, written: _Written) -> Proof:
+        options, export = self._options, written.export
+        runs = list(all_runs(export.inputs, SEEDS, options.inputs, options.pictures))
+        model = UserModel(self._path, [*export.tensors, *(o.name for o in export.outputs)], written.half)
+        with candidates(options.caffe_python, options.caffe_run) as runtimes:
+            proof = prove(folder, export, model, runs, runtimes, options.progress)
+            if broken := proof.first_difference:
+                options.progress("looking for the step that did it")
+                step = self._culprit(folder, export, model, runs[broken.run], runtimes, broken)
+                raise NumbersDiffer(*_complaint(proof, broken, step))
+        return proof
+
+    def _culprit(
+        self,
+        folder: Path,
+        export: ExportMap,
+        model: UserModel,
+        feeds: Feeds,
+        runtimes: Sequence[Runtime],
+        broken: Row,
+    ) -> str:
+        culprit = find_culprit(lambda: self._load().model, self._passes(), model, feeds, broken)
+        sentence = f"replayed, the first step that breaks a tensor is: {culprit.step} ({culprit.tensor!r})"
+        if broken.runtime == runtimes[0].name:
+            return sentence
+        (segment,) = (s for s in export.segments if isinstance(s, CaffeSegment))
+        files = NetFiles(folder / segment.prototxt, folder / segment.caffemodel)
+        blobs = {place.blob: feeds[name] for name, place in segment.inputs.items()}
+        where = first_disagreement(files, blobs, *runtimes[:2])
+        if where is None:
+            return sentence
+        return (
+            f"{sentence}; {runtimes[0].name} and {broken.runtime} part at layer {where[0]!r} (relative {where[1]:.1e})"
+        )
+
+
+def _plain_name(name: str) -> str:
+    """A file name's stem that leads nowhere else.
+
+    Raises:
+        UsageError: it holds a path separator, or is empty or dots.
+
+    """
+    if not name.strip(".") or any(mark in name for mark in "/\\\0"):
+        raise UsageError(f"--name {name!r} is no file name", "give a name without path separators")
+    return name
+
+
+@contextlib.contextmanager
+def _writing(folder: Path) -> Iterator[None]:
+    """A full disk or a folder without permission is the user's to mend."""
+    try:
+        yield
+    except OSError as problem:
+        reason = problem.strerror or str(problem)
+        raise UsageError(f"cannot write into {folder}: {reason}", "nothing was changed there") from problem
+
+
+class _Intermediates:
+    """Saves the model after every step into a folder, numbered; does nothing without one."""
+
+    def __init__(self, folder: Path | None) -> None:
+        self._folder = folder
+        self._count = 0
+
+    def __call__(self, step: str, model: ir.Model) -> None:
+        if self._folder is None:
+            return
+        stem = f"{self._count:02d}-{step}"
+        with _writing(self._folder):
+            self._folder.mkdir(parents=True, exist_ok=True)
+            ir.save(model, self._folder / f"{stem}.onnx", external_data=f"{stem}.data")
+        self._count += 1
+
+
+def _check_recipes(chosen: Mapping[str, str]) -> None:
+    """Raise UsageError for a recipe key or variant that nobody registered."""
+    if not chosen:
+        return
+    load_families()
+    for key, variant in chosen.items():
+        if key not in ALTERNATIVES:
+            raise UsageError(f"--recipe {key}={variant}: no recipe {key!r}", "`onnx2caffe ops` lists them")
+        if variant not in ALTERNATIVES[key]:
+            known = ", ".join(ALTERNATIVES[key])
+            raise UsageError(f"--recipe {key}={variant}: no such variant", f"{key} has: {known}")
+
+
+def _approximations(lowered: Lowered) -> list[Note]:
+    return [
+        Note("warning", f"{key}={variant} is only approximately equal", (node,))
+        for node, key, variant in lowered.used
+        if ALTERNATIVES[key][variant].approximate
+    ]
+
+
+def _unjudged_notes(proof: Proof | None) -> list[Note]:
+    notes = []
+    for name, before in (proof.unjudged if proof else {}).items():
+        nearest = f"; the nearest tensors before it that were: {', '.join(before)}" if before else ""
+        text = (
+            f"output {name!r} could not be judged: on these inputs the model itself turns rounding into another answer"
+            f"{nearest}. Give a picture or an array it answers to: --input NAME=FILE"
+        )
+        notes.append(Note("warning", text))
+    return notes
+
+
+def _complaint(proof: Proof, broken: Row, step: str) -> tuple[str, str]:
+    j = broken.judgement
+    different = len({row.tensor for row in proof.rows if row.judgement.verdict == j.verdict})
+    lines = [
+        f"tensor {broken.tensor!r} differs in {broken.runtime} on input {broken.run + 1}: "
+        + (j.why or f"relative {j.error:.1e} where {j.allowed:.1e} is allowed, cosine {j.cosine:.6f}"),
+        f"it stands in blob {broken.blob!r} after layer {broken.layer!r} and is the first of {different} that differ",
+        step,
+        "nothing was written",
+    ]
+    return "\n".join(lines), "please report this with the model; --no-proof writes the files unproved"

@@ -1,0 +1,174 @@
+"""What there is: runtimes on this machine, ops and recipes of this package, and what stands in a model's way."""
+
+from __future__ import annotations
+
+import inspect as python_inspect
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import onnx
+import onnx_ir as ir
+from google.protobuf.message import DecodeError
+
+from onnx2caffe import canon
+from onnx2caffe.caffe.lower.families import load_families
+from onnx2caffe.caffe.lower.lower import lower
+from onnx2caffe.caffe.lower.registry import ALTERNATIVES, Alternative
+from onnx2caffe.canon import Note, Shape
+from onnx2caffe.errors import Blocked, NotConvertible, RuntimeMissing, UnreadableFile, Unsupported
+from onnx2caffe.frontend import load
+from onnx2caffe.passes import pipeline
+from onnx2caffe.runtimes import ort, pycaffe
+from onnx2caffe.runtimes.base import Runtime
+from onnx2caffe.runtimes.builtin import Builtin
+from onnx2caffe.targets import TARGETS, by_name
+
+__all__ = ["Declared", "Inspection", "OpEntry", "RuntimeState", "Variant", "doctor", "inspect", "ops"]
+
+
+@dataclass(frozen=True)
+class RuntimeState:
+    """One runtime: whether it works, its version, what it lacks of target `caffe`'s layer types, what would get it."""
+
+    name: str
+    found: bool
+    version: str
+    missing: tuple[str, ...]
+    command: str
+
+
+def doctor(caffe_python: Path | None = None) -> list[RuntimeState]:
+    """The state of every runtime on this machine."""
+    states = [RuntimeState("onnxruntime", True, ort.version(), (), ""), _state(Builtin(), "")]
+    command = "onnx2caffe setup pycaffe"
+    try:
+        states.append(_state(pycaffe.find(caffe_python), command))
+    except RuntimeMissing as problem:
+        states.append(RuntimeState("pycaffe", False, problem.message, (), command))
+    return states
+
+
+def _state(runtime: Runtime, command: str) -> RuntimeState:
+    lacking = tuple(runtime.missing(sorted(TARGETS["caffe"].types)))
+    state = RuntimeState(runtime.name, True, runtime.version(), lacking, command if lacking else "")
+    runtime.close()
+    return state
+
+
+@dataclass(frozen=True)
+class Variant:
+    """One way to express an op: its name for `--recipe`, what it does, and whether it is only approximate."""
+
+    name: str
+    does: str
+    approximate: bool
+
+
+@dataclass(frozen=True)
+class OpEntry:
+    """An ONNX op or recipe key: per target, its variants in the order in which they are tried."""
+
+    key: str
+    targets: Mapping[str, Sequence[Variant]]
+
+
+def ops() -> list[OpEntry]:
+    """Every ONNX op that has a lowering, then every recipe (lower-case keys)."""
+    load_families()
+    keys = sorted(ALTERNATIVES, key=lambda key: (key[0].islower(), key))
+    return [OpEntry(key, {name: _variants(key, name) for name in TARGETS}) for key in keys]
+
+
+def _variants(key: str, target: str) -> list[Variant]:
+    known = ALTERNATIVES[key]
+    first = [variant for variant in TARGETS[target].order(key) if variant in known]
+    return [_variant(known[v]) for v in dict.fromkeys([*first, *known])]
+
+
+def _variant(alternative: Alternative) -> Variant:
+    does = (python_inspect.getdoc(alternative.function) or "").partition("\n")[0]
+    return Variant(alternative.variant, does, alternative.approximate)
+
+
+@dataclass(frozen=True)
+class Declared:
+    """An input or output as the user's file declares it; free dimensions by their symbol, or "?"."""
+
+    name: str
+    dims: tuple[int | str, ...]
+    dtype: str
+
+
+@dataclass(frozen=True)
+class Inspection:
+    """A model at a glance.
+
+    `ops`: how often each op occurs in the file. `shapes`: of the user's tensors, as far as a conversion keeps them.
+    `blocked`: the nodes that stop a conversion; `reason`: what stops it before its nodes are looked at.
+    """
+
+    inputs: tuple[Declared, ...]
+    outputs: tuple[Declared, ...]
+    opsets: Mapping[str, int]
+    ops: Mapping[str, int]
+    shapes: Mapping[str, Shape] = field(default_factory=dict)
+    notes: tuple[Note, ...] = ()
+    blocked: tuple[Blocked, ...] = ()
+    reason: str = ""
+
+    @property
+    def convertible(self) -> bool:
+        """Whether nothing stands in the way."""
+        return not self.blocked and not self.reason
+
+
+def inspect(path: Path, target: str = "caffe", input_shapes: Mapping[str, Shape] | None = None) -> Inspection:
+    """Look at a model and try to lower it, writing nothing.
+
+    Raises:
+        UnreadableFile: not an ONNX file.
+        UsageError: no such target.
+
+    """
+    rules = by_name(target)
+    seen = _declared(path)
+    try:
+        loaded = load(path, input_shapes=input_shapes or {})
+        shapes = {t.name: t.shape for value in _values(loaded.model) for t in canon.tensors(value)}
+        seen = replace(seen, shapes=shapes, notes=tuple(loaded.notes))
+        pipeline.run(loaded.model, pipeline.pipeline("caffe"))
+        lower(loaded.model, rules)
+    except NotConvertible as problem:
+        return replace(seen, blocked=problem.blocked)
+    except Unsupported as problem:
+        return replace(seen, reason="\n".join(filter(None, (problem.message, problem.hint))))
+    return seen
+
+
+def _values(model: ir.Model) -> Iterator[ir.Value]:
+    yield from model.graph.inputs
+    for node in model.graph:
+        yield from node.outputs
+
+
+def _declared(path: Path) -> Inspection:
+    try:
+        model = onnx.load(str(path), load_external_data=False)
+    except (OSError, DecodeError) as problem:
+        raise UnreadableFile(f"cannot read {path} as ONNX: {problem}") from problem
+    constants = {tensor.name for tensor in model.graph.initializer}
+    return Inspection(
+        inputs=tuple(_declaration(v) for v in model.graph.input if v.name not in constants),
+        outputs=tuple(_declaration(v) for v in model.graph.output),
+        opsets={entry.domain or "ai.onnx": entry.version for entry in model.opset_import},
+        ops=dict(Counter(node.op_type for node in model.graph.node).most_common()),
+    )
+
+
+def _declaration(value: onnx.ValueInfoProto) -> Declared:
+    tensor = value.type.tensor_type
+    dims = tuple(d.dim_value if d.HasField("dim_value") else d.dim_param or "?" for d in tensor.shape.dim)
+    kind = str(onnx.helper.tensor_dtype_to_np_dtype(tensor.elem_type)) if tensor.elem_type else "?"
+    return Declared(value.name, dims, kind)
