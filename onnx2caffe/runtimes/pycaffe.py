@@ -35,6 +35,7 @@ _FATAL = re.compile(r"^F\d+ [\d:.]+ +\d+ (.*)")
 _NOISE = re.compile(
     r"^[IW]\d+ [\d:.]+ |^WARNING: Logging before InitGoogle|^\*\*\* |^ +@ |^Running layer |^Copying weights"
 )
+_SYNTAX = "[libprotobuf ERROR"
 _UNKNOWN_TYPE = re.compile(r"Unknown layer type: (\S+)")
 
 
@@ -245,7 +246,8 @@ class _Worker:
             return RuntimeMissing(
                 f"this Caffe has no layer type {unknown[1]}", f"`{_SETUP}` makes a Caffe that has all"
             )
-        return RuntimeCrash(f"Caffe failed{self._at_layer()}: {words}")
+        syntax = [line for line in self._logged().splitlines() if line.startswith(_SYNTAX)]
+        return RuntimeCrash(f"Caffe failed{self._at_layer()}: {' '.join([words, *syntax])}")
 
     def _at_layer(self) -> str:
         """Where the work stood, by the last line of progress."""
