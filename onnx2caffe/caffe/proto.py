@@ -1,7 +1,7 @@
 """Caffe's protobuf messages, from a descriptor pool of our own.
 
 An installed `caffe` registers another caffe.proto in protobuf's default pool, and two of them there are an error
-(caffe §14). A private pool works beside it with every protobuf from 4.25 on; its classes are not those of `caffe_pb2`, so
+(caffe §14). A private pool works beside it with every protobuf from 4.25 on; its classes are not those of `caffe_pb2`:
 only bytes and text may pass between the two.
 """
 

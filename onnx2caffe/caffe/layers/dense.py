@@ -60,7 +60,7 @@ class Embed(Layer):
 
     num_output: int
     input_dim: int
-    bias_term: bool = False
+    bias_term: bool = True
 
     def top_shapes(self, bottoms: Sequence[Shape]) -> list[Shape]:
         require(self.num_output > 0, "num_output must be positive")
