@@ -1,0 +1,236 @@
+"""Arithmetic with constants: one spelling, short chains, and into the weights of the linear op behind or before.
+
+Behind a linear op y = W·x + b, per output channel o (recipes 13.1–13.3):      a·y + c  =  (a·W)·x + (a·b + c)
+Before it, per input channel i (13.4, 13.5):                      W·(a·x + c) + b  =  (W·a)·x + (b + Σ_i W_i·c_i)
+A shift before a padded convolution stays where it is (padding adds zeros after the shift), and so does one before a
+transposed convolution (border outputs see fewer taps); a factor may always go in, for it keeps zeros.
+Factors are made in float64 and applied to the float32 weights once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import onnx_ir as ir
+
+from onnx2caffe import canon
+from onnx2caffe.canon import Shape
+from onnx2caffe.passes.base import NodePass
+from onnx2caffe.passes.editor import Array, Editor
+from onnx2caffe.passes.linear import linear
+from onnx2caffe.passes.match import channel_vector, constant_operand, is_float, maker, only_reader, source
+
+__all__ = ["ComposeAffine", "FoldAffineBefore", "FoldAffineBehind", "NormalizeArithmetic"]
+
+
+@dataclass(frozen=True)
+class Affine:
+    """y = factor·value + shift, with float64 constants that broadcast against `value` without widening it."""
+
+    value: ir.Value
+    factor: Array
+    shift: Array
+
+    def after(self, inner: Affine) -> Affine:
+        """This one applied to the result of `inner`."""
+        return Affine(inner.value, self.factor * inner.factor, self.factor * inner.shift + self.shift)
+
+    def per_channel(self, axis: int) -> tuple[Array, Array] | None:
+        """Factor and shift as one number per index of `axis`; None if they vary along another axis."""
+        shape = canon.shape(self.value)
+        factor, shift = (channel_vector(array, shape, axis) for array in (self.factor, self.shift))
+        return None if factor is None or shift is None else (factor, shift)
+
+
+_ONE: Array = np.ones(())
+_ZERO: Array = np.zeros(())
+
+
+def arithmetic(node: ir.Node) -> Affine | None:
+    """A Mul or Add by a constant."""
+    if node.op_type not in ("Add", "Mul") or not is_float(node.outputs[0]):
+        return None
+    found = constant_operand(node)
+    if found is None:
+        return None
+    value, array = found
+    constant = np.asarray(array, dtype=np.float64)
+    return Affine(value, constant, _ZERO) if node.op_type == "Mul" else Affine(value, _ONE, constant)
+
+
+def batch_norm(node: ir.Node) -> Affine | None:
+    """BatchNormalization with constant statistics: factor γ/√(var+ε), shift β − mean·factor (recipes 9.1)."""
+    if node.op_type != "BatchNormalization":
+        return None
+    constants = [canon.const(value) for value in node.inputs[1:5]]
+    if any(array is None for array in constants):
+        return None
+    gamma, beta, mean, variance = (np.asarray(array, dtype=np.float64) for array in constants)
+    factor = gamma / np.sqrt(variance + float(canon.attribute(node, "epsilon")))
+    shift = beta - mean * factor
+    behind = (-1,) + (1,) * (len(canon.shape(node.outputs[0])) - 2)
+    return Affine(source(node), factor.reshape(behind), shift.reshape(behind))
+
+
+_MINUS_ONE: Array = np.array(-1, dtype=np.float32)
+
+
+def _fits(array: Array, shape: Shape) -> bool:
+    return np.broadcast_shapes(array.shape, shape) == shape and bool(np.all(np.isfinite(array.astype(np.float32))))
+
+
+class NormalizeArithmetic(NodePass):
+    """Sub, Div and Neg with constants become Mul and Add, the two forms the other passes look for."""
+
+    claim = "x−c = x+(−c), c−x = −x+c, x/c = x·(1/c), −x = x·(−1)"
+    ops = frozenset({"Div", "Neg", "Sub"})
+
+    def rewrite(self, node: ir.Node, edit: Editor) -> bool:
+        """Respell float arithmetic with one constant; 1/c must be finite."""
+        output = node.outputs[0]
+        if not is_float(output):
+            return False
+        if node.op_type == "Neg":
+            edit.replace(node, "Mul", [source(node), edit.constant(_MINUS_ONE, output, "factor")])
+            return True
+        left, right = source(node, 0), source(node, 1)
+        subtrahend = canon.const(right)
+        if node.op_type == "Div":
+            return subtrahend is not None and _divide(node, left, subtrahend, edit)
+        if subtrahend is not None:
+            edit.replace(node, "Add", [left, edit.constant(-subtrahend, output, "shift")])
+            return True
+        if canon.const(left) is not None:
+            minus = edit.constant(_MINUS_ONE, output, "factor")
+            negative = edit.add(node, "Mul", [right, minus], {}, shape=canon.shape(right), what="negative")
+            edit.replace(node, "Add", [negative, left])
+            return True
+        return False
+
+
+def _divide(node: ir.Node, value: ir.Value, divisor: Array, edit: Editor) -> bool:
+    with np.errstate(divide="ignore"):
+        factor = 1.0 / divisor.astype(np.float64)
+    if not np.all(np.isfinite(factor.astype(np.float32))):
+        return False
+    edit.replace(node, "Mul", [value, edit.constant(factor.astype(np.float32), node.outputs[0], "factor")])
+    return True
+
+
+class ComposeAffine(NodePass):
+    """A chain of Muls and Adds by constants becomes at most one Mul and one Add, composed in float64 (13.13)."""
+
+    claim = "a₂·(a₁·x + c₁) + c₂ = (a₂·a₁)·x + (a₂·c₁ + c₂)"
+    ops = frozenset({"Add", "Mul"})
+
+    def rewrite(self, node: ir.Node, edit: Editor) -> bool:
+        """Compose the chain that ends here, if that saves a node and the constants do not grow."""
+        total = arithmetic(node)
+        if total is None:
+            return False
+        nodes = [node]
+        largest = 1
+        while True:
+            inner = maker(total.value, "Add", "Mul")
+            step = arithmetic(inner) if inner is not None else None
+            if inner is None or step is None or only_reader(total.value) is None:
+                break
+            nodes.append(inner)
+            largest = max(largest, step.factor.size, step.shift.size)
+            total = total.after(step)
+        largest = max(largest, *(array.size for array in arithmetic_constants(node)))
+        parts = [
+            (op, array)
+            for op, array, neutral in (("Mul", total.factor, 1), ("Add", total.shift, 0))
+            if not np.all(array == neutral)
+        ]
+        shape = canon.shape(node.outputs[0])
+        if len(parts) >= len(nodes) or any(not _fits(array, shape) or array.size > largest for _, array in parts):
+            return False
+        _emit(node, total.value, parts, nodes[1:], edit)
+        return True
+
+
+def arithmetic_constants(node: ir.Node) -> list[Array]:
+    """The constant inputs of a node."""
+    return [array for array in map(canon.const, node.inputs) if array is not None]
+
+
+def _emit(node: ir.Node, value: ir.Value, parts: list[tuple[str, Array]], merged: list[ir.Node], edit: Editor) -> None:
+    if not parts:
+        edit.forward(node.outputs[0], value)
+        return
+    output = node.outputs[0]
+    constants = [edit.constant(array.astype(np.float32), output, op.lower()) for op, array in parts]
+    if len(parts) == 2:
+        value = edit.add(
+            node, parts[0][0], [value, constants[0]], {}, shape=canon.shape(output), what="scaled", merged=merged
+        )
+    edit.replace(node, parts[-1][0], [value, constants[-1]], merged=merged)
+
+
+class FoldAffineBehind(NodePass):
+    """BatchNormalization, Mul and Add by per-channel constants go into the linear op they follow (13.1–13.3)."""
+
+    claim = "a·(W·x + b) + c = (a·W)·x + (a·b + c), per output channel"
+    ops: ClassVar[frozenset[str]] = frozenset({"Add", "BatchNormalization", "Mul"})
+
+    def __init__(self, *, keep_bn: bool = False) -> None:
+        super().__init__()
+        self.keep_bn = keep_bn
+
+    def rewrite(self, node: ir.Node, edit: Editor) -> bool:
+        """Fold when this node alone reads the linear op's output."""
+        affine = arithmetic(node) or (None if self.keep_bn else batch_norm(node))
+        if affine is None or only_reader(affine.value) is None:
+            return False
+        producer = affine.value.producer()
+        before = linear(producer) if producer is not None else None
+        if before is None:
+            return False
+        vectors = affine.per_channel(before.axis)
+        if vectors is None:
+            return False
+        factor, shift = vectors
+        weight = None if np.all(factor == 1) else _times(before.weight, before.per_output(factor))
+        bias = shift if before.bias is None else before.bias.astype(np.float64) * factor + shift
+        return before.rebuild(node, edit, weight=weight, bias=bias if np.any(bias) else None, merged=[before.node])
+
+
+class FoldAffineBefore(NodePass):
+    """BatchNormalization, Mul and Add by per-channel constants go into the only linear op behind (13.4, 13.5)."""
+
+    claim = "W·(a·x + c) + b = (W·a)·x + (b + W·c), per input channel; c ≠ 0 only where no padding is read"
+    ops = frozenset({"Conv", "ConvTranspose", "Gemm", "MatMul"})
+
+    def __init__(self, *, keep_bn: bool = False) -> None:
+        super().__init__()
+        self.keep_bn = keep_bn
+
+    def rewrite(self, node: ir.Node, edit: Editor) -> bool:
+        """Fold the affine node in front."""
+        after = linear(node)
+        inner = maker(after.value, "Add", "BatchNormalization", "Mul") if after is not None else None
+        if after is None or inner is None or only_reader(after.value) is None:
+            return False
+        affine = arithmetic(inner) or (None if self.keep_bn else batch_norm(inner))
+        if affine is None:
+            return False
+        vectors = affine.per_channel(after.axis)
+        if vectors is None:
+            return False
+        factor, shift = vectors
+        bias = None
+        if np.any(shift):
+            if not after.uniform:
+                return False
+            bias = after.response(shift) + (0 if after.bias is None else after.bias)
+        weight = None if np.all(factor == 1) else _times(after.weight, after.per_input(factor))
+        return after.rebuild(node, edit, value=affine.value, weight=weight, bias=bias, merged=[inner])
+
+
+def _times(weight: Array, factor: Array) -> Array:
+    """float32 weights times a float64 factor, without a float64 copy of the weights."""
+    return np.multiply(weight, factor.astype(np.float32), dtype=np.float32)

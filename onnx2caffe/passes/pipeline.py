@@ -1,0 +1,70 @@
+"""The passes of each exit, in order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import onnx_ir as ir
+
+from onnx2caffe.passes.affine import ComposeAffine, FoldAffineBefore, FoldAffineBehind, NormalizeArithmetic
+from onnx2caffe.passes.base import Pass, Repeat
+from onnx2caffe.passes.dense import AbsorbMoversIntoDense, NormalizeGemm
+from onnx2caffe.passes.movers import MergeMovers
+from onnx2caffe.passes.noop import DropNoOps, ShareEqualNodes
+from onnx2caffe.passes.pad import FoldPad, MergePads
+from onnx2caffe.passes.space import FoldSpaceToDepthIntoConv, RaiseChannelMovers, RaiseConcatOfSlices
+
+__all__ = ["Observer", "pipeline", "run"]
+
+Observer = Callable[[str, ir.Model], None]
+
+
+def pipeline(exit: str, *, keep_bn: bool = False) -> list[Pass]:
+    """The passes for an exit ("caffe"), in order.
+
+    `keep_bn` leaves BatchNormalization nodes as they are.
+
+    Raises:
+        ValueError: there is no such exit.
+
+    """
+    if exit != "caffe":
+        raise ValueError(f"no exit {exit!r}; there is: 'caffe'")
+    return [
+        DropNoOps(),
+        ShareEqualNodes(),
+        # Before MergeMovers: it would join a shuffle's Reshapes with their neighbours.
+        RaiseChannelMovers(),
+        RaiseConcatOfSlices(),
+        MergeMovers(),
+        NormalizeArithmetic(),
+        NormalizeGemm(),
+        MergePads(),
+        FoldPad(),
+        Repeat([ComposeAffine(), FoldAffineBehind(keep_bn=keep_bn), FoldAffineBefore(keep_bn=keep_bn)]),
+        AbsorbMoversIntoDense(),
+        FoldSpaceToDepthIntoConv(),
+    ]
+
+
+def run(model: ir.Model, passes: Sequence[Pass], observe: Observer | None = None) -> None:
+    """Run `passes` over `model` in place; `observe(name, model)` is called after each one that changed something."""
+    for one in passes:
+        if isinstance(one, Repeat):
+            _run_group(model, one, observe)
+        else:
+            _run_one(model, one, observe)
+
+
+def _run_one(model: ir.Model, one: Pass, observe: Observer | None) -> bool:
+    modified = one.call(model).modified
+    if modified and observe is not None:
+        observe(type(one).__name__, model)
+    return modified
+
+
+def _run_group(model: ir.Model, group: Repeat, observe: Observer | None) -> None:
+    for _ in range(group.limit):
+        modified = [_run_one(model, one, observe) for one in group.passes]
+        if not any(modified):
+            break
