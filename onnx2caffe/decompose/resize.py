@@ -45,7 +45,8 @@ class AxisMap:
         one_hot = (self.matrix == 1).sum(1) == 1
         if not one_hot.all() or np.count_nonzero(self.matrix) != len(self.matrix):
             return None
-        return self.matrix.argmax(1)
+        index: Array = self.matrix.argmax(1)
+        return index
 
     @property
     def identity(self) -> bool:
@@ -101,7 +102,8 @@ def _axis_map(
         )
         region = None if roi is None else np.array([0, 0, roi[0], 0, 1, 1, roi[1], 1], np.float32)
         node = {**dict(attributes), "extrapolation_value": extrapolation}
-        return run("Resize", node, [x[None, None], region, *target])[0][0, 0]
+        maps: Array = run("Resize", node, [x[None, None], region, *target])[0]
+        return maps.reshape(out, width)
 
     outside = np.zeros(out, bool)
     if roi is not None:

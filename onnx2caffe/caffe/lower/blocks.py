@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from functools import reduce
 
 import numpy as np
 
@@ -70,7 +69,9 @@ def reshape(net: Emitter, x: Blob, shape: Sequence[int]) -> Blob:
 
 def outer(vectors: Sequence[Array]) -> Array:
     """The outer product of 1-D arrays: one axis per array."""
-    product: Array = reduce(np.multiply.outer, vectors)
+    product: Array = np.ones(())
+    for vector in vectors:
+        product = np.multiply.outer(product, vector)
     return product
 
 

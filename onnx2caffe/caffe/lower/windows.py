@@ -49,8 +49,15 @@ class Axis:
 
 
 def axes_of(op: Op, kernel: Sequence[int]) -> list[Axis]:
-    """One `Axis` per spatial axis of a Conv, ConvTranspose or pooling node."""
+    """One `Axis` per spatial axis of a Conv, ConvTranspose or pooling node.
+
+    Raises:
+        Refused: no window fits.
+
+    """
     rank = len(kernel)
+    if 0 in op.outputs[0]:
+        raise Refused(f"output shape {op.outputs[0]} is empty: Caffe has no blobs of size 0")
     pads, ones = op.attribute("pads"), (1,) * rank
     strides, dilations = op.attribute("strides", ones), op.attribute("dilations", ones)
     sizes = op.shape()[2:], op.outputs[0][2:]
