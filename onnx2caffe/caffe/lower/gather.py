@@ -110,7 +110,7 @@ def _embed(op: Op, net: Emitter) -> Blob:
     table = np.moveaxis(op.need_const(0, "data"), axis, 0)
     entries, rest = table.shape[0], table.shape[1:]
     weights = table.reshape(entries, -1).astype(np.float32, copy=False)
-    y = net(Embed(num_output=weights.shape[1], input_dim=entries, blobs=(weights,)), op.blob(1))
+    y = net(Embed(num_output=weights.shape[1], input_dim=entries, bias_term=False, blobs=(weights,)), op.blob(1))
     indices, before = math.prod(op.shape(1)), math.prod(rest[:axis])
     return transpose(net, y, (1, 0, 2), (indices, before, math.prod(rest[axis:])), op.outputs[0])
 
