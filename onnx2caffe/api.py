@@ -10,7 +10,8 @@ from onnx2caffe import comparison, driver, inventory
 from onnx2caffe.canon import Note, Shape
 from onnx2caffe.comparison import CompareOptions, Comparison
 from onnx2caffe.driver import Conversion, Options
-from onnx2caffe.inventory import Inspection, OpEntry, RuntimeState
+from onnx2caffe.inventory import Inspection, OpEntry
+from onnx2caffe.runtimes.doctor import RuntimeStatus, examine
 from onnx2caffe.runtimes.setup import install
 from onnx2caffe.verify.inputs import Pictures
 from onnx2caffe.verify.measure import Judgement, Verdict
@@ -26,7 +27,7 @@ __all__ = [
     "Pictures",
     "Proof",
     "Row",
-    "RuntimeState",
+    "RuntimeStatus",
     "Verdict",
     "compare",
     "convert",
@@ -161,9 +162,9 @@ def inspect(model: AnyPath, *, target: str = "caffe", input_shapes: Mapping[str,
     return inventory.inspect(Path(model), target, input_shapes)
 
 
-def doctor(caffe_python: AnyPath | None = None) -> list[RuntimeState]:
+def doctor(caffe_python: AnyPath | None = None) -> list[RuntimeStatus]:
     """The state of every runtime on this machine."""
-    return inventory.doctor(_path(caffe_python))
+    return examine(_path(caffe_python))
 
 
 def ops() -> list[OpEntry]:

@@ -37,7 +37,7 @@ class CompareOptions:
     input_shapes: Mapping[str, Shape] = field(default_factory=dict)
     runs: int | None = None
     inputs: Sequence[str] = ()
-    pictures: Pictures = Pictures()
+    pictures: Pictures = field(default_factory=Pictures)
     caffe_python: Path | None = None
     caffe_run: bool = True
     progress: Callable[[str], None] = lambda _: None
@@ -84,7 +84,7 @@ def compare(model: Path, prototxt: Path, caffemodel: Path, options: CompareOptio
     wanted = [*own.tensors, *(port.name for port in own.outputs)]
     half = any(probe[name].dtype == np.float16 for name in graph.heavy if name in probe)
     with candidates(options.caffe_python, options.caffe_run) as runtimes:
-        proof = prove(prototxt.parent, own, UserModel(model, wanted, half), runs, runtimes, options.progress)
+        proof = prove(prototxt.parent, own, UserModel(model, wanted, half), runs, runtimes, progress=options.progress)
     compared = {row.tensor for row in proof.rows}
     unmapped = [name for name in (*graph.outputs, *graph.makers) if name not in compared]
     return Comparison(proof, tuple(dict.fromkeys(unmapped)))
@@ -122,7 +122,7 @@ def _probe(model: Path, graph: UserGraph, feeds: Feeds) -> dict[str, _Seen]:
     names = list(graph.makers)
     reference = Reference(model, names)
     known = [name for name in reference.tensors if name in graph.makers]
-    seen = {}
+    seen: dict[str, _Seen] = {}
     for start in range(0, len(known), _PROBED_AT_ONCE):
         values = reference.run(feeds, known[start : start + _PROBED_AT_ONCE])
         seen |= {name: _Seen(value.shape, value.dtype) for name, value in values.items()}

@@ -54,7 +54,7 @@ class Options:
     proof: bool = True
     caffe_run: bool = True
     inputs: Sequence[str] = ()
-    pictures: Pictures = Pictures()
+    pictures: Pictures = field(default_factory=Pictures)
     caffe_python: Path | None = None
     recipes: Mapping[str, str] = field(default_factory=dict)
     save_intermediate: Path | None = None
@@ -115,8 +115,11 @@ class _Converting:
             export = written.export
             proof = self._prove(staging.path, written) if self._options.proof else None
             staging.commit(list(export.files), self._map_name)
+        prototxt, caffemodel = export.files
         return Conversion(
-            *(self._folder / name for name in (*export.files, self._map_name)),
+            self._folder / prototxt,
+            self._folder / caffemodel,
+            self._folder / self._map_name,
             tuple(export.inputs),
             tuple(export.outputs),
             written.layers,
@@ -164,8 +167,10 @@ class _Converting:
         }
 
     def _map(self, files: Mapping[str, str], net: Net, lowered: Lowered, loaded: Loaded) -> ExportMap:
+        prototxt, caffemodel = files
         segment = CaffeSegment(
-            *files,
+            prototxt,
+            caffemodel,
             {i.name: Place(blob, i.shape) for i, blob in zip(loaded.inputs, net.inputs, strict=True)},
             {o.name: Place(blob, o.shape) for o, blob in zip(loaded.outputs, net.outputs, strict=True)},
         )
@@ -188,10 +193,10 @@ class _Converting:
         runs = list(all_runs(export.inputs, SEEDS, options.inputs, options.pictures))
         model = UserModel(self._path, [*export.tensors, *(o.name for o in export.outputs)], written.half)
         with candidates(options.caffe_python, options.caffe_run) as runtimes:
-            proof = prove(folder, export, model, runs, runtimes, options.progress)
+            proof = prove(folder, export, model, runs, runtimes, progress=options.progress)
             if broken := proof.first_difference:
                 options.progress("looking for the step that did it")
-                step = self._culprit(folder, export, model, runs[broken.run], runtimes, broken)
+                step = self._culprit(folder, export, model, runs[broken.run], runtimes=runtimes, broken=broken)
                 raise NumbersDiffer(*_complaint(proof, broken, step))
         return proof
 
@@ -201,9 +206,11 @@ class _Converting:
         export: ExportMap,
         model: UserModel,
         feeds: Feeds,
+        *,
         runtimes: Sequence[Runtime],
         broken: Row,
     ) -> str:
+        """Which step of the conversion, replayed, or which layer did it."""
         culprit = find_culprit(lambda: self._load().model, self._passes(), model, feeds, broken)
         sentence = f"replayed, the first step that breaks a tensor is: {culprit.step} ({culprit.tensor!r})"
         if broken.runtime == runtimes[0].name:

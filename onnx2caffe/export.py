@@ -54,7 +54,7 @@ def check_folder(folder: Path, force: bool) -> None:
 
 def _listing(folder: Path) -> list[str]:
     try:
-        return os.listdir(folder)
+        return [path.name for path in folder.iterdir()]
     except OSError as problem:
         raise UsageError(f"cannot read folder {folder}: {problem.strerror}") from problem
 

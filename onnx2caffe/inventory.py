@@ -1,4 +1,4 @@
-"""What there is: runtimes on this machine, ops and recipes of this package, and what stands in a model's way."""
+"""What there is: the ops and recipes of this package, and what stands in a model's way."""
 
 from __future__ import annotations
 
@@ -17,44 +17,12 @@ from onnx2caffe.caffe.lower.families import load_families
 from onnx2caffe.caffe.lower.lower import lower
 from onnx2caffe.caffe.lower.registry import ALTERNATIVES, Alternative
 from onnx2caffe.canon import Note, Shape
-from onnx2caffe.errors import Blocked, NotConvertible, RuntimeMissing, UnreadableFile, Unsupported
+from onnx2caffe.errors import Blocked, NotConvertible, UnreadableFile, Unsupported
 from onnx2caffe.frontend import load
 from onnx2caffe.passes import pipeline
-from onnx2caffe.runtimes import ort, pycaffe
-from onnx2caffe.runtimes.base import Runtime
-from onnx2caffe.runtimes.builtin import Builtin
 from onnx2caffe.targets import TARGETS, by_name
 
-__all__ = ["Declared", "Inspection", "OpEntry", "RuntimeState", "Variant", "doctor", "inspect", "ops"]
-
-
-@dataclass(frozen=True)
-class RuntimeState:
-    """One runtime: whether it works, its version, what it lacks of target `caffe`'s layer types, what would get it."""
-
-    name: str
-    found: bool
-    version: str
-    missing: tuple[str, ...]
-    command: str
-
-
-def doctor(caffe_python: Path | None = None) -> list[RuntimeState]:
-    """The state of every runtime on this machine."""
-    states = [RuntimeState("onnxruntime", True, ort.version(), (), ""), _state(Builtin(), "")]
-    command = "onnx2caffe setup pycaffe"
-    try:
-        states.append(_state(pycaffe.find(caffe_python), command))
-    except RuntimeMissing as problem:
-        states.append(RuntimeState("pycaffe", False, problem.message, (), command))
-    return states
-
-
-def _state(runtime: Runtime, command: str) -> RuntimeState:
-    lacking = tuple(runtime.missing(sorted(TARGETS["caffe"].types)))
-    state = RuntimeState(runtime.name, True, runtime.version(), lacking, command if lacking else "")
-    runtime.close()
-    return state
+__all__ = ["Declared", "Inspection", "OpEntry", "Variant", "inspect", "ops"]
 
 
 @dataclass(frozen=True)

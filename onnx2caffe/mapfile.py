@@ -50,7 +50,7 @@ class Place:
 
 @dataclass(frozen=True)
 class Promise:
-    """A tensor that an export holds: segment, blob, the layer after which it is read ("" = the whole net), ONNX shape."""
+    """A tensor that an export holds: its blob, the layer after which that is read ("" = the whole net), ONNX shape."""
 
     segment: int
     blob: str

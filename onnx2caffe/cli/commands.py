@@ -177,13 +177,14 @@ def _doctor(arguments: argparse.Namespace) -> int:
         (
             state.name,
             "found" if state.found else "not found",
-            state.version.replace("\n", "; "),
-            ", ".join(state.missing) or "-",
-            state.command or "-",
+            state.version or "-",
+            state.where or "-",
+            ", ".join(state.missing_layers) or "-",
+            state.hint or "-",
         )
         for state in states
     ]
-    table(("runtime", "state", "version", "missing layer types", "command that gets it"), rows)
+    table(("runtime", "state", "version", "where", "missing layer types", "how to get it"), rows)
     return 0
 
 

@@ -11,8 +11,10 @@ from onnx2caffe.errors import UsageError
 __all__ = ["make_parser"]
 
 _TARGETS = ("nnie", "caffe", "bvlc")
-_EXIT_CODES = """exit codes: 0 fine · 1 numbers differ · 2 wrong usage or unreadable file · 3 the model cannot be converted
-or onnxruntime cannot run it · 4 a runtime or layer type is missing · 130 interrupted"""
+_EXIT_CODES = (
+    "exit codes: 0 fine; 1 numbers differ; 2 wrong usage or unreadable file; 3 the model cannot be converted or "
+    "onnxruntime cannot run it; 4 a runtime or layer type is missing; 130 interrupted"
+)
 
 
 class _Parser(argparse.ArgumentParser):

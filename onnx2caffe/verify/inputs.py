@@ -60,7 +60,7 @@ def _bilinear(field: Array, size: int, axis: int) -> Array:
     low = np.floor(position).astype(np.int64)
     high = np.minimum(low + 1, have - 1)
     weight = (position - low).reshape([-1 if a == axis % field.ndim else 1 for a in range(field.ndim)])
-    return np.take(field, low, axis) * (1 - weight) + np.take(field, high, axis) * weight
+    return np.asarray(np.take(field, low, axis) * (1 - weight) + np.take(field, high, axis) * weight)
 
 
 def structured(shape: Shape, seed: int) -> Array:
@@ -210,6 +210,8 @@ def _picture(path: Path, info: InputInfo, how: Pictures) -> Array:
 
 
 def _pixels(path: Path, channels: int, height: int, width: int) -> Array:
+    if not path.is_file():
+        raise UsageError(f"cannot read {path}: no such file")
     try:
         from PIL import Image
     except ImportError as problem:

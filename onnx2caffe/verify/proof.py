@@ -99,6 +99,7 @@ def prove(
     model: UserModel,
     runs: Sequence[Feeds],
     runtimes: Sequence[Runtime],
+    *,
     progress: Progress = lambda _: None,
 ) -> Proof:
     """Run an export and hold every promised tensor against the user's model.
@@ -117,7 +118,7 @@ def prove(
         NoReference: onnxruntime cannot run the user's file.
 
     """
-    return _Proving(folder, export, model, runs, runtimes, progress).run()
+    return _Proving(folder, export, model, runs, runtimes, progress=progress).run()
 
 
 class _Proving:
@@ -128,6 +129,7 @@ class _Proving:
         model: UserModel,
         runs: Sequence[Feeds],
         runtimes: Sequence[Runtime],
+        *,
         progress: Progress,
     ) -> None:
         self._folder, self._export, self._model = folder, export, model
@@ -206,7 +208,7 @@ class _Proving:
                 results = session.run(list(segment.outputs.values()), feeds)
                 found[runtime] = dict(zip(segment.outputs, results, strict=True))
                 values[run] |= found[runtime]
-            self._compare(run, found, {name: (f"segment {number}", segment.file) for name in segment.outputs})
+            self._compare(run, found, dict.fromkeys(segment.outputs, (f"segment {number}", segment.file)))
 
     def _compare(
         self, run: int, found: Mapping[str, Mapping[str, Array]], where: Mapping[str, tuple[str, str]]

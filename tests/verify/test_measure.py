@@ -1,0 +1,126 @@
+"""The measure: what is equal, what differs, what cannot be judged."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from onnx2caffe.verify.measure import Sample, Verdict, judge, shaken
+
+RNG = np.random.default_rng(0)
+R = RNG.standard_normal((2, 3, 5)).astype(np.float32)
+
+
+def sample(plain, **others):
+    return Sample(plain, others.get("optimised", plain), others.get("shaken", plain), others.get("rough"))
+
+
+def test_same_values_are_equal():
+    judgement = judge(sample(R), R.copy())
+    assert judgement.verdict is Verdict.EQUAL
+    assert (judgement.error, judgement.cosine) == (0, pytest.approx(1))
+
+
+@pytest.mark.parametrize(("off", "verdict"), [(0.9e-4, Verdict.EQUAL), (1.1e-4, Verdict.DIFFERS)])
+def test_error_is_relative_to_the_largest_value(off, verdict):
+    candidate = R.copy()
+    candidate[0, 0, 0] += off * np.abs(R).max()
+    assert judge(sample(R), candidate).verdict is verdict
+
+
+def test_own_noise_widens_what_is_allowed():
+    optimised = R.copy()
+    optimised[0, 0, 0] += 1e-3 * np.abs(R).max()
+    candidate = R.copy()
+    candidate[1, 1, 1] += 5e-3 * np.abs(R).max()
+    judgement = judge(sample(R, optimised=optimised), candidate)
+    assert judgement.verdict is Verdict.EQUAL
+    assert judgement.allowed == pytest.approx(1e-2, rel=1e-3)
+
+
+def test_too_much_own_noise_is_no_evidence():
+    optimised = R.copy()
+    optimised[0, 0, 0] += 6e-3 * np.abs(R).max()
+    assert judge(sample(R, optimised=optimised), R + 1).verdict is Verdict.UNJUDGED
+
+
+def test_turned_direction_is_no_evidence():
+    small = np.full((1000,), 1e-3, np.float32)
+    small[0] = 1
+    turned = small.copy()
+    turned[1:] += np.where(np.arange(999) % 2, 4e-3, -4e-3).astype(np.float32)
+    assert judge(sample(small, shaken=turned), small).verdict is Verdict.UNJUDGED
+
+
+def test_cosine_catches_small_errors_everywhere():
+    peak = np.full((100000,), 1e-5, np.float32)
+    peak[0] = 1e-2
+    assert judge(sample(peak), np.where(peak < 1e-3, -peak, peak) * 1).verdict is Verdict.DIFFERS
+
+
+def test_shapes_must_be_the_same():
+    judgement = judge(sample(R), R.reshape(3, 2, 5))
+    assert judgement.verdict is Verdict.DIFFERS
+    assert "shape [3, 2, 5], expected [2, 3, 5]" in judgement.why
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_not_finite_where_the_reference_is(bad):
+    candidate = R.copy()
+    candidate[0, 0, 0] = bad
+    assert judge(sample(R), candidate).verdict is Verdict.DIFFERS
+    assert judge(sample(candidate), R).verdict is Verdict.DIFFERS
+
+
+@pytest.mark.parametrize(("value", "verdict"), [(-3e38, Verdict.EQUAL), (3e38, Verdict.DIFFERS), (0, Verdict.DIFFERS)])
+def test_large_numbers_stand_for_infinity(value, verdict):
+    reference, candidate = R.copy(), R.copy()
+    reference[0, 0, 0], candidate[0, 0, 0] = -np.inf, value
+    assert judge(sample(reference), candidate).verdict is verdict
+
+
+def test_nan_matches_nan():
+    both = R.copy()
+    both[0, 0, 0] = np.nan
+    assert judge(sample(both), both.copy()).verdict is Verdict.EQUAL
+
+
+def test_zeros_are_equal_to_zeros():
+    zeros = np.zeros((3, 3), np.float32)
+    assert judge(sample(zeros), zeros).verdict is Verdict.EQUAL
+
+
+def test_empty_tensors_are_equal():
+    empty = np.zeros((0, 4), np.float32)
+    assert judge(sample(empty), empty).verdict is Verdict.EQUAL
+
+
+def test_integers_arrive_as_floats():
+    whole = np.arange(20, dtype=np.int64)
+    assert judge(sample(whole, optimised=whole), whole.astype(np.float32) + 0.1).verdict is Verdict.EQUAL
+    assert judge(sample(whole, optimised=whole), whole.astype(np.float32) + 1).verdict is Verdict.DIFFERS
+
+
+def test_integers_may_flip_as_the_reference_does():
+    whole = np.arange(100, dtype=np.int64)
+    flipped = whole.copy()
+    flipped[:3] += 1
+    candidate = whole.astype(np.float32)
+    candidate[10:13] += 1
+    assert judge(sample(whole, optimised=whole, rough=flipped), candidate).verdict is Verdict.EQUAL
+    candidate[13] += 1
+    assert judge(sample(whole, optimised=whole, rough=flipped), candidate).verdict is Verdict.DIFFERS
+    assert judge(sample(whole, optimised=np.flip(whole)), candidate).verdict is Verdict.UNJUDGED
+
+
+def test_booleans_are_zeros_and_ones():
+    truth = np.array([True, False, True])
+    assert judge(sample(truth, optimised=truth), np.array([1, 0, 1], np.float32)).verdict is Verdict.EQUAL
+    assert judge(sample(truth, optimised=truth), np.array([1, 1, 1], np.float32)).verdict is Verdict.DIFFERS
+
+
+def test_shaking_moves_floats_only():
+    feeds = {"x": R, "n": np.arange(5)}
+    moved = shaken(feeds, 1e-6)
+    assert moved["n"] is feeds["n"]
+    assert 0 < np.abs(moved["x"] - R).max() < 1e-4
