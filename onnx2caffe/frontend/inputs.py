@@ -1,0 +1,99 @@
+"""Fix the shapes of the graph's inputs: given ones, the batch, or an error that says what to pass."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import onnx
+import onnx_ir as ir
+
+from onnx2caffe.canon import Note, Shape
+from onnx2caffe.errors import FreeDimension, Unsupported, UsageError
+
+__all__ = ["fix_inputs"]
+
+
+def fix_inputs(
+    inputs: Sequence[onnx.ValueInfoProto], given: Mapping[str, Shape], needed: Iterable[str]
+) -> tuple[dict[str, tuple[ir.DataType, Shape]], list[Note]]:
+    """The element type and static shape of each input, with notes on what was assumed.
+
+    A shape given for one input fixes dimensions of the same symbolic name in all. A free first dimension is a batch of 1.
+    The free dimensions of inputs that are not `needed` are 1.
+
+    Raises:
+        UsageError: a given shape names no input, or contradicts the file.
+        FreeDimension: a dimension stays free; all inputs concerned and the options to pass are named.
+        Unsupported: an input is no tensor.
+
+    """
+    unknown = [name for name in given if name not in {i.name for i in inputs}]
+    if unknown:
+        raise UsageError(
+            f"the model has no input {unknown[0]!r}", f"its inputs: {', '.join(repr(i.name) for i in inputs)}"
+        )
+    symbols: dict[str, int] = {}
+    for proto in inputs:
+        if proto.name in given:
+            symbols.update(_matched(proto, given[proto.name]))
+    live = set(needed)
+    fixed: dict[str, tuple[ir.DataType, Shape]] = {}
+    free: dict[str, str] = {}
+    batched: list[str] = []
+    for proto in inputs:
+        if not proto.type.HasField("tensor_type"):
+            raise Unsupported(f"input {proto.name!r} is a {proto.type.WhichOneof('value')}, not a tensor")
+        dtype = ir.DataType(proto.type.tensor_type.elem_type)
+        dims = list(given.get(proto.name, ())) or _dims(proto)
+        if dims is None:
+            free[proto.name] = f"--input-shape {proto.name}:D0,D1,…  (the file gives no rank)"
+            continue
+        dims = [symbols.get(d, d) if isinstance(d, str) else d for d in dims]
+        if proto.name not in live:
+            dims = [1 if isinstance(d, str) else d for d in dims]
+        if dims and isinstance(dims[0], str):
+            batched.append(proto.name)
+            dims[0] = 1
+        if any(isinstance(d, str) for d in dims):
+            free[proto.name] = f"--input-shape {proto.name}:{','.join(str(d) for d in dims)}"
+            continue
+        fixed[proto.name] = (dtype, tuple(int(d) for d in dims))
+    if free:
+        raise FreeDimension(
+            "; ".join(_complaint(proto) for proto in inputs if proto.name in free),
+            "fix them with numbers in place of the names: " + " ".join(free.values()),
+        )
+    notes = (
+        [Note("note", f"free batch dimension of input {', '.join(map(repr, batched))} taken as 1")] if batched else []
+    )
+    return fixed, notes
+
+
+def _dims(proto: onnx.ValueInfoProto) -> list[int | str] | None:
+    tensor = proto.type.tensor_type
+    if not tensor.HasField("shape"):
+        return None
+    return [
+        d.dim_value if d.HasField("dim_value") and d.dim_value >= 0 else d.dim_param or f"D{i}"
+        for i, d in enumerate(tensor.shape.dim)
+    ]
+
+
+def _complaint(proto: onnx.ValueInfoProto) -> str:
+    dims = _dims(proto)
+    if dims is None:
+        return f"input {proto.name!r} has no shape"
+    names = [f"{i} ({d})" for i, d in enumerate(dims) if isinstance(d, str)]
+    return f"input {proto.name!r} has free dimensions {', '.join(names)} in [{', '.join(map(str, dims))}]"
+
+
+def _matched(proto: onnx.ValueInfoProto, shape: Shape) -> dict[str, int]:
+    """What a given shape says about the file's symbolic dimensions."""
+    dims = _dims(proto)
+    if any(d < 0 for d in shape):
+        raise UsageError(f"input {proto.name!r}: no negative sizes in {list(shape)}")
+    if dims is None:
+        return {}
+    if len(dims) != len(shape) or any(isinstance(d, int) and d != s for d, s in zip(dims, shape, strict=True)):
+        raise UsageError(f"input {proto.name!r} has shape [{', '.join(map(str, dims))}], not {list(shape)}")
+    return {d: s for d, s in zip(dims, shape, strict=True) if isinstance(d, str) and not d.startswith("D")}

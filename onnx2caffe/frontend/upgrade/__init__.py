@@ -1,0 +1,23 @@
+"""Every op of every opset from 7 to the newest read, into its one canonical form; a module per family."""
+
+from __future__ import annotations
+
+from onnx2caffe.frontend.upgrade import (  # noqa: F401 - each fills the table
+    activation,
+    dense,
+    elementwise,
+    generate,
+    index,
+    layout,
+    microsoft,
+    norm,
+    quantize,
+    recurrent,
+    reduce,
+    resize,
+    sequence,
+    window,
+)
+from onnx2caffe.frontend.upgrade.registry import INLINED, UPGRADES
+
+__all__ = ["INLINED", "UPGRADES"]

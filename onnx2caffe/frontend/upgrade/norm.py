@@ -1,0 +1,94 @@
+"""Normalisations, in their inference form."""
+
+from __future__ import annotations
+
+import onnx_ir as ir
+
+from onnx2caffe import canon
+from onnx2caffe.frontend.builder import Builder, Opaque
+from onnx2caffe.frontend.reader import Reader
+from onnx2caffe.frontend.upgrade.registry import unchanged, upgrades
+
+__all__: list[str] = []
+
+unchanged("InstanceNormalization", 6, 22)
+unchanged("LRN", 1, 13)
+
+
+@upgrades("BatchNormalization", 7, 9, 14, 15)
+def batch_normalization(node: Reader, build: Builder) -> list[ir.Value | None]:
+    """BatchNormalization with stored statistics; statistics per element (`spatial` 0, opset 7) as arithmetic."""
+    if node.integer("training_mode", 0) or any(node.wanted[1:]):
+        raise Opaque("BatchNormalization in training mode")
+    epsilon, _ = node.number("epsilon", 1e-5), node.number("momentum", 0.9)
+    x, scale, bias, mean, variance = (node.input(i) for i in range(5))
+    if not node.integer("spatial", 1):
+        deviation = build.op("Sqrt", build.op("Add", variance, build.like(epsilon, x, "epsilon")))
+        normal = build.op("Div", build.op("Sub", x, mean), deviation)
+        y = build.op("Add", build.op("Mul", normal, scale), bias)
+    else:
+        y = build.op(
+            "BatchNormalization", x, scale, bias, mean, variance, epsilon=epsilon, momentum=0.9, training_mode=0
+        )
+    return [y, *[None] * (len(node.wanted) - 1)]
+
+
+@upgrades("LayerNormalization", 17)
+def layer_normalization(node: Reader, build: Builder) -> list[ir.Value]:
+    """LayerNormalization."""
+    return build.many(
+        "LayerNormalization",
+        node.inputs,
+        len(node.wanted),
+        axis=node.axis(-1),
+        epsilon=node.number("epsilon", 1e-5),
+        stash_type=node.integer("stash_type", 1),
+    )
+
+
+@upgrades("RMSNormalization", 23)
+def rms_normalization(node: Reader, build: Builder) -> ir.Value:
+    """RMSNormalization."""
+    return build.op(
+        "RMSNormalization",
+        *node.inputs,
+        axis=node.axis(-1),
+        epsilon=node.number("epsilon", 1e-5),
+        stash_type=node.integer("stash_type", 1),
+    )
+
+
+@upgrades("GroupNormalization", 18, 21)
+def group_normalization(node: Reader, build: Builder) -> ir.Value:
+    """GroupNormalization; scale and bias, per group up to opset 20, are repeated per channel."""
+    x, scale, bias = node.input(0), node.input(1), node.input(2)
+    groups = node.integer("num_groups")
+    if node.version < 21:
+        channels = node.shape()[1]
+        scale, bias = (
+            build.reshape(build.expand(build.reshape(v, (groups, 1)), (groups, channels // groups)), (channels,))
+            for v in (scale, bias)
+        )
+    return build.op(
+        "GroupNormalization",
+        x,
+        scale,
+        bias,
+        num_groups=groups,
+        epsilon=node.number("epsilon", 1e-5),
+        stash_type=node.integer("stash_type", 1),
+    )
+
+
+@upgrades("LpNormalization", 1, 22)
+def lp_normalization(node: Reader, build: Builder) -> ir.Value:
+    """LpNormalization."""
+    return build.op("LpNormalization", node.input(), axis=node.axis(-1), p=node.integer("p", 2))
+
+
+@upgrades("MeanVarianceNormalization", 9, 13)
+def mean_variance_normalization(node: Reader, build: Builder) -> ir.Value:
+    """MeanVarianceNormalization with its axes positive."""
+    rank = len(canon.shape(node.input()))
+    axes = sorted(node.positive(a, rank) for a in node.integers("axes", (0, 2, 3)))
+    return build.op("MeanVarianceNormalization", node.input(), axes=tuple(axes))

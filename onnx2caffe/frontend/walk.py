@@ -1,0 +1,397 @@
+"""One forward walk over the user's nodes that builds the canonical model.
+
+Each node is read by the upgrade registered for its op and version; shapes are inferred and constants folded as nodes are
+built, so every upgrade sees static shapes. Functions, constant `If`s and sequences disappear here: the walk goes into
+them. A node without canonical form is kept as it is, *opaque*, with the reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import onnx
+import onnx_ir as ir
+from onnx import AttributeProto
+
+from onnx2caffe import canon
+from onnx2caffe.canon import UserTensor
+from onnx2caffe.errors import UnreadableFile
+from onnx2caffe.frontend import names
+from onnx2caffe.frontend.builder import Builder, Opaque, infer, widened
+from onnx2caffe.frontend.files import Payloads
+from onnx2caffe.frontend.reader import Entry, Reader
+from onnx2caffe.frontend.structure import node_label
+from onnx2caffe.frontend.upgrade import INLINED, UPGRADES
+
+__all__ = ["Scope", "Walk"]
+
+_DEPTH = 64
+"""Functions nested deeper than this call each other."""
+
+_NARROW = {ir.DataType.FLOAT16, ir.DataType.BFLOAT16, ir.DataType.DOUBLE}
+_PRODUCTS = {"Conv", "ConvTranspose", "Gemm", "MatMul"}
+
+FunctionKey = tuple[str, str, str]
+
+
+@dataclass
+class Scope:
+    """The names visible in a graph or function body.
+
+    `source`: the user's node this body was inlined for; None for the user's own top-level graph.
+    """
+
+    opsets: Mapping[str, int]
+    values: dict[str, Entry | None] = field(default_factory=dict)
+    initializers: dict[str, onnx.TensorProto] = field(default_factory=dict)
+    types: dict[str, ir.DataType] = field(default_factory=dict)
+    attributes: Mapping[str, AttributeProto] = field(default_factory=dict)
+    shapes: dict[str, onnx.TypeProto] = field(default_factory=dict)
+    parent: Scope | None = None
+    source: str | None = None
+    label: str = ""
+    depth: int = 0
+
+
+class Walk:
+    """Builds canonical nodes for the nodes of one model.
+
+    `types` of a scope remember which of the user's tensors are float16, bfloat16 or float64 in the file; `half` tells
+    whether a product is computed in 16 bits.
+    """
+
+    def __init__(
+        self,
+        builder: Builder,
+        unique: names.Names,
+        payloads: Payloads,
+        functions: Mapping[FunctionKey, onnx.FunctionProto],
+    ) -> None:
+        self.half = False
+        self._builder = builder
+        self._unique = unique
+        self._payloads = payloads
+        self._functions = functions
+        self._node_names = names.Names()
+
+    def lookup(self, name: str, scope: Scope) -> Entry | None:
+        """What `name` stands for.
+
+        Raises:
+            UnreadableFile: nothing defines it, or its data is not what it claims.
+
+        """
+        at: Scope | None = scope
+        while at is not None:
+            if name in at.values:
+                return at.values[name]
+            if name in at.initializers:
+                at.values[name] = self._initializer(at.initializers.pop(name), at)
+                return at.values[name]
+            at = at.parent
+        raise UnreadableFile(f"the tensor {name!r} is read, but nothing computes it before")
+
+    def type_of(self, name: str, scope: Scope) -> ir.DataType | None:
+        """The narrow or double float type a name has in the user's file; None for all other types."""
+        at: Scope | None = scope
+        while at is not None:
+            if name in at.values or name in at.initializers:
+                return at.types.get(name)
+            at = at.parent
+        return None
+
+    def nodes(self, protos: Sequence[onnx.NodeProto], scope: Scope) -> None:
+        """Walk nodes in order and bind their outputs in `scope`."""
+        for proto in protos:
+            self._node(proto, scope)
+
+    def _initializer(self, proto: onnx.TensorProto, scope: Scope) -> ir.Value:
+        array = self._payloads.array(proto)
+        dtype = ir.DataType(proto.data_type)
+        if dtype in _NARROW:
+            scope.types[proto.name] = dtype
+        top = scope.source is None
+        self._builder.at(proto.name if top else scope.label, ())
+        value = self._builder.const(array, "value" if top else proto.name, dtype)
+        if top:
+            value.name = proto.name
+            names.add_tensors(value, [UserTensor(proto.name, tuple(proto.dims))])
+        return value
+
+    def _node(self, proto: onnx.NodeProto, scope: Scope) -> None:
+        label = scope.source or node_label(proto)
+        origin = scope.label or next((name for name in proto.output if name), label)
+        start = len(self._builder.nodes)
+        inputs = [self.lookup(name, scope) if name else None for name in proto.input]
+        self._builder.at(origin, (label,))
+        try:
+            results = self._results(proto, scope, inputs, label, origin)
+        except Opaque as why:
+            for node in self._builder.nodes[start:]:
+                names.detach(node)
+            del self._builder.nodes[start:]
+            self._builder.at(origin, (label,))
+            results = self._opaque(proto, scope, inputs, why.reason)
+        self._track_types(proto, scope)
+        self._bind(proto, scope, results)
+        self._name_nodes(proto, scope, start)
+
+    def _results(
+        self, proto: onnx.NodeProto, scope: Scope, inputs: Sequence[Entry | None], label: str, origin: str
+    ) -> Sequence[Entry | None]:
+        domain = _domain(proto)
+        attributes = self._attributes(proto, scope)
+        function = self._functions.get((domain, proto.op_type, proto.overload))
+        if function is not None:
+            return self._call(function, attributes, inputs, _opsets(function.opset_import), scope, label, origin)
+        if domain == "" and proto.op_type == "If":
+            return self._if(proto, scope, inputs, label, origin)
+        version = _version(proto, domain, scope.opsets)
+        upgrade = UPGRADES.get((domain, proto.op_type, version))
+        if upgrade is None:
+            raise Opaque(_unknown(domain, proto.op_type, version, scope.opsets))
+        if domain == "" and upgrade is INLINED:
+            return self._schema_function(proto, version, attributes, inputs, scope, label, origin)
+        reader = Reader(proto, version, inputs, attributes, self._payloads)
+        results = upgrade(reader, self._builder)
+        reader.finish()
+        return [results] if isinstance(results, ir.Value) else list(results)
+
+    def _attributes(self, proto: onnx.NodeProto, scope: Scope) -> dict[str, AttributeProto]:
+        found: dict[str, AttributeProto] = {}
+        for attribute in proto.attribute:
+            if not attribute.ref_attr_name:
+                found[attribute.name] = attribute
+            elif attribute.ref_attr_name in scope.attributes:
+                found[attribute.name] = scope.attributes[attribute.ref_attr_name]
+        return found
+
+    def _call(
+        self,
+        function: onnx.FunctionProto,
+        attributes: Mapping[str, AttributeProto],
+        inputs: Sequence[Entry | None],
+        opsets: Mapping[str, int],
+        scope: Scope,
+        label: str,
+        origin: str,
+    ) -> list[Entry | None]:
+        if scope.depth >= _DEPTH:
+            raise UnreadableFile(f"function {function.name!r} is nested more than {_DEPTH} deep")
+        known = {a.name: a for a in function.attribute_proto} | dict(attributes)
+        inner = Scope(opsets, attributes=known, source=label, label=origin, depth=scope.depth + 1)
+        absent = [None] * (len(function.input) - len(inputs))
+        inner.values.update(zip(function.input, [*inputs, *absent], strict=False))
+        self.nodes(function.node, inner)
+        return [self.lookup(name, inner) for name in function.output]
+
+    def _schema_function(
+        self,
+        proto: onnx.NodeProto,
+        version: int,
+        attributes: Mapping[str, AttributeProto],
+        inputs: Sequence[Entry | None],
+        scope: Scope,
+        label: str,
+        origin: str,
+    ) -> list[Entry | None]:
+        schema = onnx.defs.get_schema(proto.op_type, version, "")
+        function = onnx.FunctionProto()
+        if schema.has_function:
+            function.CopyFrom(schema.function_body)
+        else:
+            node = onnx.NodeProto()
+            node.CopyFrom(proto)
+            del node.attribute[:]
+            node.attribute.extend(attributes.values())
+            types = [_serialised_type(entry) for entry in inputs]
+            body = schema.get_context_dependent_function(node.SerializeToString(), types)
+            function.ParseFromString(body)
+        defaults = {
+            name: a.default_value
+            for name, a in schema.attributes.items()
+            if a.default_value.type != AttributeProto.UNDEFINED
+        }
+        opsets = _opsets(function.opset_import) or {"": version}
+        outputs = self._call(function, {**defaults, **attributes}, inputs, opsets, scope, label, origin)
+        return outputs[: len(proto.output)]
+
+    def _if(
+        self, proto: onnx.NodeProto, scope: Scope, inputs: Sequence[Entry | None], label: str, origin: str
+    ) -> list[Entry | None]:
+        condition = inputs[0] if inputs else None
+        array = canon.const(condition) if isinstance(condition, ir.Value) else None
+        if array is None or array.size != 1:
+            raise Opaque("its condition depends on data")
+        branch = "then_branch" if array.reshape(()) else "else_branch"
+        graph = next((a.g for a in proto.attribute if a.name == branch), None)
+        if graph is None:
+            raise Opaque(f"it has no {branch}")
+        inner = Scope(
+            scope.opsets,
+            initializers={t.name: t for t in graph.initializer},
+            attributes=scope.attributes,
+            parent=scope,
+            source=label,
+            label=origin,
+            depth=scope.depth + 1,
+        )
+        self.nodes(graph.node, inner)
+        return [self.lookup(output.name, inner) for output in graph.output]
+
+    def _opaque(
+        self, proto: onnx.NodeProto, scope: Scope, inputs: Sequence[Entry | None], reason: str
+    ) -> list[Entry | None]:
+        attributes = [ir.serde.deserialize_attribute(a) for a in self._attributes(proto, scope).values()]
+        for attribute in attributes:
+            for graph in _subgraphs(attribute):
+                self._link(graph, scope)
+        values = [self._as_value(entry) for entry in inputs]
+        node = ir.Node(_domain(proto), proto.op_type, values, attributes, num_outputs=len(proto.output))
+        node.meta["opaque"] = reason
+        node.meta["opset"] = scope.opsets.get(_domain(proto), 1)
+        for value, name, inferred in zip(node.outputs, proto.output, self._guess(proto, scope, values), strict=True):
+            value.name = self._unique.new(name or "unused", "opaque") if name else ""
+            self._declare(value, inferred if inferred.HasField("tensor_type") else scope.shapes.get(name))
+        self._builder.keep(node)
+        return list(node.outputs)
+
+    @staticmethod
+    def _declare(value: ir.Value, proto: onnx.TypeProto | None) -> None:
+        if proto is None or not proto.HasField("tensor_type"):
+            return
+        tensor = proto.tensor_type
+        if tensor.elem_type:
+            value.type = ir.TensorType(widened(ir.DataType(tensor.elem_type)))
+        if tensor.HasField("shape"):
+            value.shape = ir.Shape([d.dim_value if d.HasField("dim_value") else None for d in tensor.shape.dim])
+
+    @staticmethod
+    def _guess(proto: onnx.NodeProto, scope: Scope, values: Sequence[ir.Value | None]) -> list[onnx.TypeProto]:
+        unknown = [onnx.TypeProto()] * len(proto.output)
+        plain = {
+            a.name: onnx.helper.get_attribute_value(a)
+            for a in proto.attribute
+            if not a.ref_attr_name
+            and a.type not in {AttributeProto.GRAPH, AttributeProto.GRAPHS, AttributeProto.TENSOR}
+        }
+        if _domain(proto) or len(plain) < len(proto.attribute):
+            return unknown
+        try:
+            return infer(proto.op_type, values, len(proto.output), plain, scope.opsets.get("", canon.OPSET))
+        except Opaque:
+            return unknown
+
+    def _as_value(self, entry: Entry | None) -> ir.Value | None:
+        if not isinstance(entry, tuple):
+            return entry
+        node = ir.Node("", "SequenceConstruct", entry, num_outputs=1)
+        node.meta["opaque"] = "a sequence"
+        node.outputs[0].name = self._unique.new(str(entry[0].name) if entry else "empty", "sequence")
+        self._builder.keep(node)
+        return node.outputs[0]
+
+    def _link(self, graph: ir.Graph, scope: Scope) -> None:
+        """Let a kept subgraph read the canonical values of the outer names it captures."""
+        own = {*graph.inputs, *graph.initializers.values()}
+        for node in graph:
+            for index, value in enumerate(node.inputs):
+                if value is not None and value.producer() is None and value not in own and value.name:
+                    node.replace_input_with(index, self._as_value(self.lookup(value.name, scope)))
+            for attribute in node.attributes.values():
+                for inner in _subgraphs(attribute):
+                    self._link(inner, scope)
+
+    def _track_types(self, proto: onnx.NodeProto, scope: Scope) -> None:
+        kinds = [self.type_of(name, scope) for name in proto.input if name]
+        kind = next((k for k in kinds if k is not None), None)
+        if proto.op_type == "Cast" and _domain(proto) == "":
+            to = next((ir.DataType(a.i) for a in proto.attribute if a.name == "to"), None)
+            kind = to if to in _NARROW else None
+        elif proto.op_type == "Constant" and proto.attribute and proto.attribute[0].type == AttributeProto.TENSOR:
+            to = ir.DataType(proto.attribute[0].t.data_type)
+            kind = to if to in _NARROW else None
+        if kind is None:
+            return
+        if proto.op_type in _PRODUCTS and kind != ir.DataType.DOUBLE:
+            self.half = True
+        scope.types.update(dict.fromkeys(filter(None, proto.output), kind))
+
+    def _bind(self, proto: onnx.NodeProto, scope: Scope, results: Sequence[Entry | None]) -> None:
+        for name, entry in zip(proto.output, results, strict=False):
+            if not name:
+                if isinstance(entry, ir.Value) and entry.producer() is not None and not canon.tensors(entry):
+                    entry.name = ""
+                continue
+            if entry is None:
+                raise UnreadableFile(f"{proto.op_type} {node_label(proto)!r} has no output {name!r}")
+            scope.values[name] = entry
+            if scope.source is None and isinstance(entry, ir.Value):
+                self._name_value(entry, name)
+
+    @staticmethod
+    def _name_value(value: ir.Value, name: str) -> None:
+        if not canon.tensors(value):
+            value.name = name
+        if value.shape is not None and all(isinstance(d, int) for d in value.shape):
+            names.add_tensors(value, [UserTensor(name, canon.shape(value))])
+
+    def _name_nodes(self, proto: onnx.NodeProto, scope: Scope, start: int) -> None:
+        """The node of the user's own op type takes the user's name, else the last one made; helpers are `<name>__<op>`."""
+        made = [node for node in self._builder.nodes[start:] if not node.name]
+        if not made:
+            return
+        label = node_label(proto) if scope.source is None else f"{scope.source}__{node_label(proto)}"
+        main = next((node for node in made if node.op_type == proto.op_type), made[-1])
+        main.name = self._node_names.unique(label)
+        for node in made:
+            if node is not main:
+                node.name = self._node_names.unique(f"{label}__{node.op_type.lower()}")
+
+
+def _domain(proto: onnx.NodeProto) -> str:
+    return "" if proto.domain == "ai.onnx" else proto.domain
+
+
+def _opsets(imports: Sequence[onnx.OperatorSetIdProto]) -> dict[str, int]:
+    return {"" if o.domain == "ai.onnx" else o.domain: o.version for o in imports}
+
+
+def _version(proto: onnx.NodeProto, domain: str, opsets: Mapping[str, int]) -> int:
+    if domain:
+        return 1
+    try:
+        schema = onnx.defs.get_schema(proto.op_type, opsets.get("", canon.OPSET), "")
+    except onnx.defs.SchemaError:
+        raise Opaque(f"ai.onnx {opsets.get('')} has no op {proto.op_type}") from None
+    if schema.deprecated:
+        raise Opaque(f"{proto.op_type} is not part of ai.onnx {opsets.get('')} (removed in {schema.since_version})")
+    if not schema.min_input <= len(proto.input) <= schema.max_input or len(proto.output) > schema.max_output:
+        raise Opaque(f"{len(proto.input)} inputs and {len(proto.output)} outputs do not fit {proto.op_type}")
+    return int(schema.since_version)
+
+
+def _unknown(domain: str, op_type: str, version: int, opsets: Mapping[str, int]) -> str:
+    if domain:
+        return (
+            f"the domain {domain!r} is unknown here"
+            if domain not in {d for d, _, _ in UPGRADES}
+            else (f"{domain}.{op_type} is unknown here")
+        )
+    if any(op == op_type and d == "" for d, op, _ in UPGRADES):
+        return f"version {version} of {op_type} (ai.onnx {opsets.get('')}) has not been read"
+    return f"{op_type} has no canonical form"
+
+
+def _serialised_type(entry: Entry | None) -> bytes:
+    if not isinstance(entry, ir.Value):
+        return b""
+    proto = onnx.helper.make_tensor_type_proto(canon.dtype(entry), canon.shape(entry))
+    return proto.SerializeToString()
+
+
+def _subgraphs(attribute: ir.Attr) -> list[ir.Graph]:
+    if attribute.type == ir.AttributeType.GRAPH:
+        return [attribute.as_graph()]
+    return list(attribute.as_graphs()) if attribute.type == ir.AttributeType.GRAPHS else []
