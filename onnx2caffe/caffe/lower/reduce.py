@@ -1,0 +1,289 @@
+"""Reductions over any axes, arg-extremes and TopK. Facts: recipes §10.
+
+Caffe reduces from an axis to the last one, or in a pooling window. So axes are reduced in runs of neighbours, and any
+run may be seen as the rows of (outer, 1, rows, inner): a column that Pooling or a Convolution takes whole.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from onnx2caffe.caffe.layers import ArgMax, Convolution, Eltwise, Pooling, Reduction, Slice, Softmax
+from onnx2caffe.caffe.lower.arithmetic import (
+    absolute,
+    affine,
+    at_least,
+    difference,
+    negative,
+    power,
+)
+from onnx2caffe.caffe.lower.blocks import reshape
+from onnx2caffe.caffe.lower.elementwise import log, refuse_integers
+from onnx2caffe.caffe.lower.emitter import Emitter
+from onnx2caffe.caffe.lower.op import Op
+from onnx2caffe.caffe.lower.registry import Refused, lowers, recipe
+from onnx2caffe.caffe.net import Blob
+from onnx2caffe.canon import Shape
+
+__all__ = ["Run", "reduce"]
+
+_WIDEST = 4096
+"""A matrix over an axis longer than this (64 MB) is no sensible layer."""
+
+_MOST_FACTORS = 1024
+"""A product of more elements than this would need as many tops."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """Neighbouring axes first … stop−1 of a shape."""
+
+    shape: Shape
+    first: int
+    stop: int
+
+    @property
+    def rows(self) -> int:
+        """The number of elements along the run."""
+        return math.prod(self.shape[self.first : self.stop])
+
+    @property
+    def column(self) -> Shape:
+        """The shape with the run as the rows of one column per outer and inner element: (outer, 1, rows, inner)."""
+        return math.prod(self.shape[: self.first]), 1, self.rows, math.prod(self.shape[self.stop :])
+
+    def __str__(self) -> str:
+        return f"axes {self.first} to {self.stop - 1} of shape {list(self.shape)}"
+
+
+def reduce(net: Emitter, kind: str, x: Blob, axes: Sequence[int], *, keepdims: bool = True) -> Blob:
+    """Reduce over any axes. `kind`: MAX, MEAN, PROD, or Caffe's SUM, ASUM, SUMSQ."""
+    shape = list(x.shape)
+    out = [1 if axis in axes else size for axis, size in enumerate(shape) if keepdims or axis not in axes]
+    runs = _runs(x.shape, axes)
+    if not runs:
+        x = _mapped(net, kind, x)
+    for first, stop in reversed(runs):
+        x = net.recipe("reduce", kind, x, Run(tuple(shape), first, stop))
+        shape[first:stop] = [1] * (stop - first)
+        kind = "SUM" if kind in ("ASUM", "SUMSQ") else kind
+    return reshape(net, x, out)
+
+
+def _runs(shape: Shape, axes: Sequence[int]) -> list[tuple[int, int]]:
+    """Ranges [first, stop) of neighbouring reduced axes; axes of size 1 part no run."""
+    runs: list[tuple[int, int]] = []
+    goes_on = False
+    for axis, size in enumerate(shape):
+        if size == 1:
+            continue
+        if axis in axes:
+            first = runs.pop()[0] if goes_on else axis
+            runs.append((first, axis + 1))
+        goes_on = axis in axes
+    return runs
+
+
+@recipe("reduce", "Pooling")
+def _by_pooling(net: Emitter, kind: str, x: Blob, run: Run) -> Blob:
+    """Spatial axes of a map: one Pooling (recipes 10.1)."""
+    pool = _pool(kind)
+    if len(run.shape) != 4 or run.first < 2:
+        raise Refused(f"{run} are not those of a map")
+    x = reshape(net, x, run.shape)
+    if run.stop - run.first == 2:
+        return net(Pooling(pool=pool, global_pooling=True), x)
+    return net(Pooling(pool=pool, kernel_size=(run.rows, 1) if run.first == 2 else (1, run.rows)), x)
+
+
+@recipe("reduce", "Convolution")
+def _by_channels(net: Emitter, kind: str, x: Blob, run: Run) -> Blob:
+    """The channels of a map: Convolution 1×1 (recipes 10.5)."""
+    if len(run.shape) != 4 or (run.first, run.stop) != (1, 2) or kind in ("MAX", "PROD"):
+        raise Refused(f"{kind} over {run} is no sum of a map's channels")
+    return _weighted(net, _mapped(net, kind, reshape(net, x, run.shape)), (1, 1), 1 / run.rows if kind == "MEAN" else 1)
+
+
+@recipe("reduce", "Reduction")
+def _by_reduction(net: Emitter, kind: str, x: Blob, run: Run) -> Blob:
+    """Tail axes: Caffe's own layer (recipes 10.4)."""
+    if math.prod(run.shape[run.stop :]) > 1 or kind in ("MAX", "PROD"):
+        raise Refused(f"Reduction has no {kind} over {run}")
+    return net(Reduction(operation=kind, axis=run.first), reshape(net, x, run.shape))
+
+
+@recipe("reduce", "column")
+def _by_column(net: Emitter, kind: str, x: Blob, run: Run) -> Blob:
+    """Any run: Pooling or a Convolution of ones over its column (recipes 10.2, RED)."""
+    if kind == "PROD":
+        raise Refused("neither Pooling nor Convolution multiplies")
+    if kind in ("MAX", "MEAN"):
+        return net(Pooling(pool=_pool(kind), kernel_size=(run.rows, 1)), reshape(net, x, run.column))
+    return _weighted(net, reshape(net, _mapped(net, kind, x), run.column), (run.rows, 1), 1)
+
+
+@recipe("reduce", "Slice")
+def _by_slices(net: Emitter, kind: str, x: Blob, run: Run) -> Blob:
+    """PROD: every element of the run as a top of Slice, then Eltwise (recipes 10.7)."""
+    if kind != "PROD" or run.rows > _MOST_FACTORS:
+        raise Refused(f"{kind} over {run.rows} elements (at most {_MOST_FACTORS} factors)")
+    outer, _, rows, inner = run.column
+    tops = net.many(Slice(axis=1, tops=rows), reshape(net, x, (outer, rows, inner)))
+    return net(Eltwise(operation="PROD"), *tops)
+
+
+def _pool(kind: str) -> str:
+    if kind not in ("MAX", "MEAN"):
+        raise Refused(f"Pooling has no {kind}")
+    return "AVE" if kind == "MEAN" else "MAX"
+
+
+def _mapped(net: Emitter, kind: str, x: Blob) -> Blob:
+    """What is left to SUM."""
+    if kind == "ASUM":
+        return absolute(net, x)
+    return power(net, x, 2.0) if kind == "SUMSQ" else x
+
+
+def _weighted(net: Emitter, x: Blob, kernel: Shape, weight: float) -> Blob:
+    """A Convolution to one channel with one weight everywhere."""
+    weights = np.full((1, x.shape[1], *kernel), weight, np.float32)
+    return net(Convolution(num_output=1, kernel_size=kernel, bias_term=False, blobs=(weights,)), x)
+
+
+def _axes(op: Op) -> list[int]:
+    """The reduced axes: input 1, none = all unless noop_with_empty_axes."""
+    given = op.need_const(1, "axes").tolist() if op.has(1) else []
+    if given or op.attribute("noop_with_empty_axes", 0):
+        return [int(axis) for axis in given]
+    return list(range(len(op.shape())))
+
+
+def _reduced(op: Op, net: Emitter, kind: str, x: Blob) -> Blob:
+    return reduce(net, kind, x, _axes(op), keepdims=bool(op.attribute("keepdims", 1)))
+
+
+@lowers("ReduceMean")
+def _reduce_mean(op: Op, net: Emitter) -> Blob:
+    refuse_integers(op, "rounds")
+    return _reduced(op, net, "MEAN", op.blob())
+
+
+@lowers("ReduceMax")
+def _reduce_max(op: Op, net: Emitter) -> Blob:
+    return _reduced(op, net, "MAX", op.blob())
+
+
+@lowers("ReduceMin")
+def _reduce_min(op: Op, net: Emitter) -> Blob:
+    """−max(−x)."""
+    return negative(net, _reduced(op, net, "MAX", negative(net, op.blob())))
+
+
+@lowers("ReduceSum")
+def _reduce_sum(op: Op, net: Emitter) -> Blob:
+    return _reduced(op, net, "SUM", op.blob())
+
+
+@lowers("ReduceProd")
+def _reduce_prod(op: Op, net: Emitter) -> Blob:
+    return _reduced(op, net, "PROD", op.blob())
+
+
+@lowers("ReduceL1")
+def _reduce_l1(op: Op, net: Emitter) -> Blob:
+    return _reduced(op, net, "ASUM", op.blob())
+
+
+@lowers("ReduceSumSquare")
+def _reduce_sum_square(op: Op, net: Emitter) -> Blob:
+    return _reduced(op, net, "SUMSQ", op.blob())
+
+
+@lowers("ReduceL2")
+def _reduce_l2(op: Op, net: Emitter) -> Blob:
+    refuse_integers(op, "rounds")
+    return power(net, _reduced(op, net, "SUMSQ", op.blob()), 0.5)
+
+
+@lowers("ReduceLogSum")
+def _reduce_log_sum(op: Op, net: Emitter) -> Blob:
+    refuse_integers(op, "rounds")
+    return log(net, _reduced(op, net, "SUM", op.blob()))
+
+
+@lowers("ReduceLogSumExp")
+def _reduce_log_sum_exp(op: Op, net: Emitter) -> Blob:
+    """`max x − ln(max(Softmax x))`, run by run.
+
+    The largest probability is 1 / Σ e^(x − max): it neither overflows nor underflows.
+    """
+    refuse_integers(op, "rounds")
+    x, axes = op.blob(), _axes(op)
+    shape = list(x.shape)
+    for first, stop in reversed(_runs(x.shape, axes)):
+        x = reshape(net, x, Run(tuple(shape), first, stop).column)
+        peak = reduce(net, "MAX", net(Softmax(axis=2), x), [2])
+        x = difference(net, reduce(net, "MAX", x, [2]), log(net, peak))
+        shape[first:stop] = [1] * (stop - first)
+    return reshape(net, x, op.outputs[0])
+
+
+@lowers("ArgMax", "ArgMin", variant="flip")
+def _arg_flip(op: Op, net: Emitter) -> Blob:
+    """Caffe names the last of equal values, ONNX by default the first: the first of the flipped axis (recipes 10.9)."""
+    x, axis = _arg_input(op, net)
+    size = x.shape[axis]
+    if op.attribute("select_last_index", 0) or size == 1:
+        return reshape(net, net(ArgMax(axis=axis), x), op.outputs[0])
+    return reshape(net, _first_index(net, x, axis, 1), op.outputs[0])
+
+
+@lowers("ArgMax", "ArgMin", variant="weights")
+def _arg_weights(op: Op, net: Emitter) -> Blob:
+    """For a long axis: of [x = max] times falling weights, the largest is the first."""
+    x, axis = _arg_input(op, net)
+    size = x.shape[axis]
+    is_peak = at_least(net, difference(net, x, reduce(net, "MAX", x, [axis])))
+    falling = np.arange(size, 0, -1).reshape((size,) + (1,) * (len(x.shape) - axis - 1))
+    return reshape(net, net(ArgMax(axis=axis), affine(net, is_peak, falling)), op.outputs[0])
+
+
+def _arg_input(op: Op, net: Emitter) -> tuple[Blob, int]:
+    x = op.blob()
+    return (x if op.type == "ArgMax" else negative(net, x)), op.attribute("axis", 0)
+
+
+def _first_index(net: Emitter, x: Blob, axis: int, k: int) -> Blob:
+    """Indices of the k largest along an axis, the first of equal ones first."""
+    size = x.shape[axis]
+    if size > _WIDEST:
+        raise Refused(f"axis {axis} of {size} elements needs a matrix larger than {_WIDEST}²")
+    flipped = net.recipe("axis_map", x, axis, np.eye(size, dtype=np.float32)[::-1])
+    return power(net, net(ArgMax(axis=axis, top_k=k), flipped), scale=-1.0, shift=size - 1.0)
+
+
+@lowers("TopK")
+def _top_k(op: Op, net: Emitter) -> Sequence[Blob]:
+    """Values and indices in two ArgMax layers (recipes 10.10).
+
+    Raises:
+        Refused: sorted = 0, whose order is up to the runtime.
+
+    """
+    x, axis = op.blob(), op.attribute("axis", -1)
+    k = int(op.need_const(1, "K").item())
+    if k > 1 and not op.attribute("sorted", 1):
+        raise Refused("sorted = 0 leaves the order open")
+    sign = 1.0 if op.attribute("largest", 1) else -1.0
+    x = power(net, x, scale=sign)
+    values, indices = Blob("", ()), Blob("", ())
+    if op.wanted(0):
+        values = power(net, net(ArgMax(axis=axis, top_k=k, out_max_val=True), x), scale=sign)
+    if op.wanted(1):
+        indices = _first_index(net, x, axis, k)
+    return [values, indices]
