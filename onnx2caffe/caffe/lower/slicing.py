@@ -73,7 +73,7 @@ def _gather_crop(net: Emitter, x: Blob, axis: int, indices: Sequence[int]) -> Bl
 def _gather_shuffle(net: Emitter, x: Blob, axis: int, indices: Sequence[int]) -> Blob:
     """A channel shuffle (recipes 5.11)."""
     size = x.shape[axis]
-    group = indices.index(1) if 1 in indices else size
+    group = indices.index(1) if 1 in indices[1:] else size
     if axis != 1 or size % group or not np.array_equal(indices, np.arange(size).reshape(group, -1).T.ravel()):
         raise Refused(f"the index list of axis {axis} is no channel shuffle")
     return net.recipe("shuffle", x, group)
@@ -180,5 +180,5 @@ def _center_crop_pad(op: Op, net: Emitter) -> Blob:
         if extra < 0:
             x = keep(net, x, axis, front, front + wanted)
         elif extra > 0:
-            x = net.recipe("constant_pad", x, axis, front, extra - front, 0.0)
+            x = net.recipe("constant_pad", x, axis, front, extra - front, value=0.0)
     return x
