@@ -20,7 +20,7 @@ from onnx2caffe.canon import Shape
 from onnx2caffe.passes.base import NodePass
 from onnx2caffe.passes.editor import Array, Editor
 from onnx2caffe.passes.linear import linear
-from onnx2caffe.passes.match import channel_vector, constant_operand, is_float, maker, only_reader, source
+from onnx2caffe.passes.match import channel_vector, constant_operand, is_float, maker, narrow, only_reader, source
 
 __all__ = ["ComposeAffine", "FoldAffineBefore", "FoldAffineBehind", "NormalizeArithmetic"]
 
@@ -78,7 +78,7 @@ _MINUS_ONE: Array = np.array(-1, dtype=np.float32)
 
 
 def _fits(array: Array, shape: Shape) -> bool:
-    return np.broadcast_shapes(array.shape, shape) == shape and bool(np.all(np.isfinite(array.astype(np.float32))))
+    return np.broadcast_shapes(array.shape, shape) == shape and bool(np.all(np.isfinite(narrow(array))))
 
 
 class NormalizeArithmetic(NodePass):
@@ -112,10 +112,10 @@ class NormalizeArithmetic(NodePass):
 
 def _divide(node: ir.Node, value: ir.Value, divisor: Array, edit: Editor) -> bool:
     with np.errstate(divide="ignore"):
-        factor = 1.0 / divisor.astype(np.float64)
-    if not np.all(np.isfinite(factor.astype(np.float32))):
+        factor = narrow(1.0 / divisor.astype(np.float64))
+    if not np.all(np.isfinite(factor)):
         return False
-    edit.replace(node, "Mul", [value, edit.constant(factor.astype(np.float32), node.outputs[0], "factor")])
+    edit.replace(node, "Mul", [value, edit.constant(factor, node.outputs[0], "factor")])
     return True
 
 
@@ -163,7 +163,7 @@ def _emit(node: ir.Node, value: ir.Value, parts: list[tuple[str, Array]], merged
         edit.forward(node.outputs[0], value)
         return
     output = node.outputs[0]
-    constants = [edit.constant(array.astype(np.float32), output, op.lower()) for op, array in parts]
+    constants = [edit.constant(narrow(array), output, op.lower()) for op, array in parts]
     if len(parts) == 2:
         value = edit.add(
             node, parts[0][0], [value, constants[0]], {}, shape=canon.shape(output), what="scaled", merged=merged
@@ -233,4 +233,5 @@ class FoldAffineBefore(NodePass):
 
 def _times(weight: Array, factor: Array) -> Array:
     """float32 weights times a float64 factor, without a float64 copy of the weights."""
-    return np.multiply(weight, factor.astype(np.float32), dtype=np.float32)
+    with np.errstate(over="ignore"):
+        return np.multiply(weight, narrow(factor), dtype=np.float32)

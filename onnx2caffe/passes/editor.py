@@ -27,7 +27,7 @@ class Editor:
 
     def constant(self, array: Array | Sequence[int], origin: ir.Value, what: str) -> ir.Value:
         """A new initializer `<origin>__<what>`; a sequence of ints becomes int64, as ONNX wants axes and shapes."""
-        data = array if isinstance(array, np.ndarray) else np.array(array, dtype=np.int64)
+        data = np.array(array, dtype=np.int64) if isinstance(array, list | tuple) else np.asarray(array)
         tensor = ir.tensor(data)
         value = ir.Value(
             name=self._names.new(origin.name or "", what),

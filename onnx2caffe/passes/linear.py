@@ -15,7 +15,7 @@ import onnx_ir as ir
 
 from onnx2caffe import canon
 from onnx2caffe.passes.editor import Array, Editor
-from onnx2caffe.passes.match import source
+from onnx2caffe.passes.match import narrow, source
 
 __all__ = ["Linear", "linear"]
 
@@ -71,9 +71,7 @@ class Linear:
     def response(self, shift: Array) -> Array:
         """What a constant `shift` per input channel adds to every output channel of a `uniform` op."""
         taps = self.weight.reshape(*self.weight.shape[:2], -1).sum(axis=2, dtype=np.float64)
-        return np.asarray(
-            (taps * self.per_input(shift).reshape(taps.shape[0] if self.group > 1 else 1, -1)).sum(axis=1)
-        )
+        return np.asarray((taps * self.per_input(shift).reshape(taps.shape)).sum(axis=1))
 
     def inputs(
         self,
@@ -88,7 +86,7 @@ class Linear:
 
         None, and nothing made, when it cannot hold the bias or float32 cannot hold the numbers.
         """
-        bias = self.bias if bias is None else bias.astype(np.float32)
+        bias = self.bias if bias is None else narrow(bias)
         if bias is not None and not self.has_bias:
             if np.any(bias):
                 return None

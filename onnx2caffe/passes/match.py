@@ -19,6 +19,7 @@ __all__ = [
     "ints",
     "is_float",
     "maker",
+    "narrow",
     "only_reader",
     "operands",
     "scalar",
@@ -67,6 +68,12 @@ def ints(node: ir.Node, index: int) -> tuple[int, ...] | None:
 def is_float(value: ir.Value) -> bool:
     """Whether a value holds float32, the one float type of canonical models."""
     return value.dtype == ir.DataType.FLOAT
+
+
+def narrow(array: Array) -> Array:
+    """float64 as float32; what float32 cannot hold becomes infinite."""
+    with np.errstate(over="ignore"):
+        return np.asarray(array, dtype=np.float32)
 
 
 def scalar(value: ir.Value | None) -> float | None:
