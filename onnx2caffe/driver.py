@@ -171,7 +171,7 @@ class _Converting:
         segment = CaffeSegment(
             prototxt,
             caffemodel,
-            {i.name: Place(blob, i.shape) for i, blob in zip(loaded.inputs, net.inputs, strict=True)},
+            self._fed(loaded, net),
             {o.name: Place(blob, o.shape) for o, blob in zip(loaded.outputs, net.outputs, strict=True)},
         )
         return ExportMap(
@@ -187,6 +187,13 @@ class _Converting:
             layers={placed.name: placed.sources for placed in net},
             notes=[*loaded.notes, *_approximations(lowered)],
         )
+
+    @staticmethod
+    def _fed(loaded: Loaded, net: Net) -> dict[str, Place]:
+        """The user's inputs that the net reads; the others have no blob."""
+        shapes = {info.name: info.shape for info in loaded.inputs}
+        names = [value.name or "" for value in loaded.model.graph.inputs]
+        return {name: Place(blob, shapes[name]) for name, blob in zip(names, net.inputs, strict=True)}
 
     def _prove(self, folder: Path, written: _Written) -> Proof:
         options, export = self._options, written.export

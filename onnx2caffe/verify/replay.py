@@ -100,8 +100,8 @@ def _run(canonical: ir.Model, feeds: Feeds, wanted: Iterable[str]) -> Mapping[st
         path = Path(folder, "model.onnx")
         ir.save(canonical, path, external_data="model.data")
         proto = onnx.load(str(path), load_external_data=False)
-        have = {output.name for output in proto.graph.output}
-        proto.graph.output.extend(onnx.ValueInfoProto(name=name) for name in names if name not in have)
+        del proto.graph.output[:]  # one value may stand for several outputs, which onnxruntime would refuse
+        proto.graph.output.extend(onnx.ValueInfoProto(name=name) for name in names)
         session = ort.session(proto.SerializeToString(), folder=path.parent)
         inputs = {i.name: ort.DTYPES[i.type] for i in session.get_inputs()}
         values = session.run(names, {name: feeds[name].astype(dtype) for name, dtype in inputs.items()})
