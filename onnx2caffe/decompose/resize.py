@@ -51,7 +51,7 @@ class AxisMap:
     @property
     def identity(self) -> bool:
         """Whether nothing changes."""
-        return np.array_equal(self.matrix, np.eye(*self.matrix.shape, dtype=np.float32))
+        return np.array_equal(self.matrix, np.eye(len(self.matrix), dtype=np.float32))
 
 
 def axis_maps(

@@ -22,7 +22,6 @@ from onnx2caffe.caffe.layers import (
     Parameter,
     Reshape,
     Scale,
-    Silence,
     Slice,
     Tile,
     Upsample,
@@ -197,7 +196,10 @@ def constant_pad(net: Emitter, x: Blob, axis: int, front: int, behind: int, *, v
 
 @recipe("take", "slice")
 def take_by_slices(net: Emitter, x: Blob, axis: int, index: Sequence[int]) -> Blob:
-    """`numpy.take` with a constant index list: the runs of neighbours by one Slice and one Concat."""
+    """`numpy.take` with a constant index list: the runs of neighbours by one Slice and one Concat.
+
+    `finish` silences the parts that nobody reads.
+    """
     runs = _runs(index)
     if len(runs) == 1:
         return net.recipe("keep", x, axis, *runs[0])
@@ -208,8 +210,6 @@ def take_by_slices(net: Emitter, x: Blob, axis: int, index: Sequence[int]) -> Bl
     if len(order) > _MANY_PIECES:
         raise Refused(f"the index list of axis {axis} falls into {len(order)} pieces (at most {_MANY_PIECES})")
     parts = net.many(Slice(axis=axis, slice_point=tuple(cuts), tops=len(bounds)), x) if cuts else (x,)
-    if unread := [part for i, part in enumerate(parts) if i not in order]:
-        net.many(Silence(), *unread)
     return net(Concat(axis=axis), *(parts[i] for i in order))
 
 

@@ -36,6 +36,8 @@ _MOST_WEIGHTS = 2**26
 def resize(op: Op, net: Emitter) -> Blob:
     """Batch and channel axes first, then the spatial ones together; the input itself when nothing changes."""
     x, shape, out = op.blob(), op.shape(), op.outputs[0]
+    if 0 in out:
+        raise Refused(f"output shape {out} is empty: Caffe has no blobs of size 0")
     attributes = {name: op.attribute(name) for name in op.node.attributes}
     roi = op.need_const(1, "roi") if op.has(1) else None
     try:
