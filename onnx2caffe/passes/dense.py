@@ -40,13 +40,13 @@ class NormalizeGemm(NodePass):
             return False
         if canon.attribute(node, "transA", 0):
             return False
-        inputs: list[ir.Value | None] = [left, _weights(node, right, weight, edit)]
         bias = node.inputs[2] if len(node.inputs) > 2 else None
+        beta = float(canon.attribute(node, "beta", 1.0))
+        if beta != 1 and bias is not None and canon.const(bias) is None:
+            return False
+        inputs: list[ir.Value | None] = [left, _weights(node, right, weight, edit)]
         if bias is not None:
-            scaled = _scaled(node, bias, edit)
-            if scaled is None:
-                return False
-            inputs.append(scaled)
+            inputs.append(_scaled(node, bias, beta, edit))
         edit.replace(node, "Gemm", inputs, _PLAIN)
         return True
 
@@ -59,13 +59,9 @@ def _weights(node: ir.Node, right: ir.Value, weight: Array, edit: Editor) -> ir.
     return edit.constant(rows if alpha == 1 else rows * np.float32(alpha), node.outputs[0], "weight")
 
 
-def _scaled(node: ir.Node, bias: ir.Value, edit: Editor) -> ir.Value | None:
-    """β·C, or None when C is computed and β is not 1."""
-    beta = float(canon.attribute(node, "beta", 1.0))
+def _scaled(node: ir.Node, bias: ir.Value, beta: float, edit: Editor) -> ir.Value:
     array = canon.const(bias)
-    if beta == 1:
-        return bias
-    return None if array is None else edit.constant(array * np.float32(beta), node.outputs[0], "bias")
+    return bias if array is None or beta == 1 else edit.constant(array * np.float32(beta), node.outputs[0], "bias")
 
 
 class AbsorbMoversIntoDense(NodePass):
