@@ -25,9 +25,9 @@ from onnx2caffe.caffe.lower.registry import Refused, lowers, recipe
 from onnx2caffe.caffe.lower.windows import Axis, Taps, axes_of, even_pads
 from onnx2caffe.caffe.net import Blob
 
-__all__: list[str] = []
+__all__ = ["EXACT"]
 
-_EXACT = 2**24
+EXACT = 2**24
 """float32 holds every integer up to this one."""
 
 _LOWEST = float(np.finfo(np.float32).min)
@@ -116,7 +116,7 @@ def _flat_indices(op: Op, net: Emitter, mask: Blob) -> Blob:
     shape = op.shape()
     if op.attribute("storage_order", 0):
         raise Refused("Indices with storage_order 1: Caffe's mask counts along rows")
-    if math.prod(shape) > _EXACT:
+    if math.prod(shape) > EXACT:
         raise Refused(f"Indices of a tensor of {math.prod(shape)} elements do not fit a float")
     maps = np.arange(shape[0] * shape[1], dtype=np.float32).reshape(shape[:2]) * math.prod(shape[2:])
     return net(Bias(axis=0, num_axes=2, blobs=(maps,)), mask) if maps.any() else mask
