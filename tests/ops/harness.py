@@ -36,13 +36,13 @@ class In:
     def sample(self, rng: np.random.Generator) -> Array:
         kind = np.dtype(self.dtype)
         if kind.kind == "b":
-            return rng.random(self.shape) < 0.5
+            return np.asarray(rng.random(self.shape) < 0.5)
         if kind.kind in "iu":
             low, high = int(self.low or 0), int(self.high or 9)
-            return rng.integers(low, high + 1, self.shape).astype(kind)
+            return np.asarray(rng.integers(low, high + 1, self.shape), kind)
         if self.low is not None and self.high is not None:
-            return rng.uniform(self.low, self.high, self.shape).astype(kind)
-        return (1.5 * rng.standard_normal(self.shape)).astype(kind)
+            return np.asarray(rng.uniform(self.low, self.high, self.shape), kind)
+        return np.asarray(1.5 * rng.standard_normal(self.shape), kind)
 
 
 @dataclass(frozen=True)
@@ -189,7 +189,7 @@ def check(case: Case, target: Target, folder: Path, runtimes: Sequence[Runtime],
 
 def constant(*shape: int, seed: int = 0, scale: float = 1.0) -> Array:
     """A seeded float32 constant."""
-    return (scale * np.random.default_rng(seed).standard_normal(shape)).astype(np.float32)
+    return np.asarray(scale * np.random.default_rng(seed).standard_normal(shape), np.float32)
 
 
 def ints(*values: int) -> Array:

@@ -154,10 +154,6 @@ def _mul(node: ir.Node, depth: int) -> Range:
     return Range(min(corners), max(corners), whole)
 
 
-def _positive(node: ir.Node, depth: int) -> Range:
-    return Range(_TINY)
-
-
 _RULES: dict[str, _Rule] = {
     **dict.fromkeys(
         ("Reshape", "Transpose", "Slice", "Split", "Gather", "Expand", "Tile", "DepthToSpace", "SpaceToDepth"), _same
@@ -167,7 +163,8 @@ _RULES: dict[str, _Rule] = {
     **dict.fromkeys(("Cast", "CastLike"), _cast),
     **dict.fromkeys(("Concat", "Max", "Min"), _union),
     **dict.fromkeys(("Floor", "Ceil", "Round"), _rounded),
-    **dict.fromkeys(("Sigmoid", "Exp", "Softplus"), _positive),
+    **dict.fromkeys(("Exp", "Softplus"), _fixed(_TINY, math.inf)),
+    "Sigmoid": _fixed(_TINY, 1),
     **dict.fromkeys(("Softmax", "HardSigmoid"), _fixed(0, 1)),
     **dict.fromkeys(("Sqrt", "ReduceL1", "ReduceL2", "ReduceSumSquare"), _fixed(0, math.inf)),
     **dict.fromkeys(("Equal", "Greater", "Less", "And", "Or", "Not", "Xor", "Hardmax"), _fixed(0, 1, whole=True)),
