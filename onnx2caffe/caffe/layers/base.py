@@ -87,7 +87,7 @@ class Layer:
     codecs: ClassVar[Mapping[str, Codec]] = {}
     """The fields that Caffe spells in another way than as one protobuf field of the same name."""
     fillers: ClassVar[tuple[str, ...]] = ()
-    """The parameter fields that say what a blob holds without a caffemodel, in the order of the blobs."""
+    """The parameter fields of fillers."""
     unread: ClassVar[frozenset[str]] = frozenset()
     """Parameter fields without meaning for inference on a CPU."""
 
@@ -100,6 +100,13 @@ class Layer:
             LayerError: Caffe would refuse.
 
         """
+        tops = self.outline(bottoms)
+        expected, given = self.blob_shapes(bottoms), [b.shape for b in self.blobs]
+        require(given == expected, f"needs blobs of shapes {expected}, has {given}")
+        return tops
+
+    def outline(self, bottoms: Sequence[Shape]) -> list[Shape]:
+        """`infer`, but whatever the weights are."""
         low, high = self.arity
         require(low <= len(bottoms) and (high is None or len(bottoms) <= high), f"cannot take {len(bottoms)} bottoms")
         tops = self.top_shapes(bottoms)
@@ -107,8 +114,6 @@ class Layer:
             require(len(top) <= MAX_AXES, f"a blob has at most {MAX_AXES} axes, not {len(top)}")
             require(all(d > 0 for d in top), f"top shape {top} has an empty axis")
             require(math.prod(top) <= MAX_COUNT, f"blob {top} exceeds INT_MAX elements")
-        expected, given = self.blob_shapes(bottoms), [b.shape for b in self.blobs]
-        require(given == expected, f"needs blobs of shapes {expected}, has {given}")
         return tops
 
     def top_shapes(self, bottoms: Sequence[Shape]) -> list[Shape]:
@@ -123,6 +128,10 @@ class Layer:
     def blob_shapes(self, bottoms: Sequence[Shape]) -> list[Shape]:
         """The shapes of the weights for the bottoms' shapes; called after `top_shapes` accepted them."""
         return []
+
+    def filler_fields(self, bottoms: int) -> Sequence[str]:
+        """The parameter fields that say what each blob holds without a caffemodel, given the number of bottoms."""
+        return self.fillers
 
     def as_onnx(self, g: OnnxBuilder, bottoms: Sequence[Any]) -> Sequence[Any]:
         """The layer's meaning: ONNX nodes from bottoms to tops (one handle per top of `infer`)."""

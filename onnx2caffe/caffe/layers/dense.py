@@ -18,7 +18,10 @@ __all__ = ["Embed", "InnerProduct"]
 @register
 @dataclass(frozen=True, eq=False, kw_only=True)
 class InnerProduct(Layer):
-    """Flattens from `axis` on (inner_product_layer.cpp). blobs: W (num_output, K), or (K, num_output) when transpose; b (num_output,)."""
+    """Flattens from `axis` on (inner_product_layer.cpp).
+
+    blobs: W (num_output, K), or (K, num_output) when transpose; b (num_output,).
+    """
 
     type: ClassVar[str] = "InnerProduct"
     param_field: ClassVar[str | None] = "inner_product_param"
@@ -52,7 +55,10 @@ class InnerProduct(Layer):
 @register
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Embed(Layer):
-    """Table look-up by float indices, appending an axis (embed_layer.cpp). blobs: W (input_dim, num_output) [, b (num_output,)]."""
+    """Table look-up by float indices, appending an axis (embed_layer.cpp).
+
+    blobs: W (input_dim, num_output) [, b (num_output,)].
+    """
 
     type: ClassVar[str] = "Embed"
     param_field: ClassVar[str | None] = "embed_param"

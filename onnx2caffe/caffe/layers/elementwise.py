@@ -19,7 +19,7 @@ __all__ = ["AbsVal", "Axpy", "Bias", "Eltwise", "Exp", "Log", "Power", "Scale", 
 @register
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Eltwise(Layer):
-    """operation: SUM (with one coeff per bottom), PROD, MAX; two bottoms or more, all of one shape (eltwise_layer.cpp)."""
+    """operation: SUM (with one coeff per bottom), PROD, MAX (eltwise_layer.cpp). Two bottoms or more, of one shape."""
 
     type: ClassVar[str] = "Eltwise"
     param_field: ClassVar[str | None] = "eltwise_param"
@@ -114,6 +114,9 @@ class Scale(_Spread):
     def blob_shapes(self, bottoms: Sequence[Shape]) -> list[Shape]:
         learned = 2 - len(bottoms) + int(self.bias_term)
         return [self._operand(bottoms)] * learned
+
+    def filler_fields(self, bottoms: int) -> Sequence[str]:
+        return self.fillers[bottoms - 1 :]
 
     def as_onnx(self, g: OnnxBuilder, bottoms: Sequence[Any]) -> Sequence[Any]:
         product = g.op("Mul", bottoms[0], self._value(g, bottoms))

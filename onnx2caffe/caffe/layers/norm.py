@@ -27,8 +27,8 @@ def _mean(g: OnnxBuilder, x: Any, axes: Sequence[int]) -> Any:
 class BatchNorm(Layer):
     """(x - mean / factor) / sqrt(variance / factor + eps) (batch_norm_layer.cpp).
 
-    blobs: mean (C,), variance (C,), factor (1,); factor 0 stands for mean and variance 0. use_global_stats None: true in
-    TEST; false: mean and biased variance of the batch. 2 axes or more.
+    blobs: mean (C,), variance (C,), factor (1,); factor 0 stands for mean and variance 0. use_global_stats None: true
+    in TEST; false: mean and biased variance of the batch. 2 axes or more.
     """
 
     type: ClassVar[str] = "BatchNorm"

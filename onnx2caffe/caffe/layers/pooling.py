@@ -39,8 +39,8 @@ class Pooling(Layer):
     """4-D only (pooling_layer.cpp).
 
     pool: MAX (padding never wins) or AVE (divided by the part of the window within the padded image). round_mode: None
-    (field absent: CEIL), "CEIL" or "FLOOR" (after BVLC 1.0). tops 2 with MAX: values and mask (index in the input plane,
-    float).
+    (field absent: CEIL), "CEIL" or "FLOOR" (after BVLC 1.0). tops 2 with MAX: values and mask (index in the input
+    plane, float; -1 where no value wins).
     """
 
     type: ClassVar[str] = "Pooling"
@@ -100,7 +100,7 @@ class Pooling(Layer):
         # NaN and -inf never win in Caffe
         x = g.op("Where", g.op("Greater", x, lowest), x, lowest)
         x = self._padded(g, x, shape, windows, _LOWEST)
-        options = {"kernel_shape": list(windows.kernel), "strides": list(windows.stride)}
+        options: dict[str, Any] = {"kernel_shape": list(windows.kernel), "strides": list(windows.stride)}
         if self.tops == 1:
             return [g.op("MaxPool", x, **options)]
         values, indices = g.op("MaxPool", x, outputs=2, **options)
@@ -143,7 +143,7 @@ class Pooling(Layer):
 @register
 @dataclass(frozen=True, eq=False, kw_only=True)
 class SPP(Layer):
-    """Spatial pyramid pooling, 4-D (spp_layer.cpp): level i pools into about 2^i x 2^i bins, levels are flattened and joined.
+    """Spatial pyramid pooling, 4-D (spp_layer.cpp): level i pools into about 2^i x 2^i bins; flattened and joined.
 
     Top (N, sum of C * bins); with one level Caffe leaves the pooled blob (N, C, 1, 1) as it is.
     """

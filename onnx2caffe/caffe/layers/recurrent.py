@@ -1,8 +1,8 @@
 """Recurrent layers, unrolled over time.
 
 bottoms: x (T,N,…), cont (T,N) [, static (N,…)] and, with expose_hidden, the initial states (1,N,D). Tops: (T,N,D) and,
-with expose_hidden, the last states (1,N,D). cont 0 resets the state before a step. Without expose_hidden Caffe carries the
-state on from one forward to the next; here every run starts from zeros, as a fresh net does.
+with expose_hidden, the last states (1,N,D). cont 0 resets the state before a step. Without expose_hidden Caffe carries
+the state on from one forward to the next; here every run starts from zeros, as a fresh net does.
 """
 
 from __future__ import annotations

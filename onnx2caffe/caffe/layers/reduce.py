@@ -46,8 +46,8 @@ class Reduction(Layer):
 class ArgMax(Layer):
     """The top_k largest, as float indices; of equal values the last one first (argmax_layer.cpp).
 
-    Without axis: over everything but axis 0, top (N,1,top_k,…), with out_max_val (N,2,top_k,…): indices, then values. With
-    axis: that axis becomes top_k, out_max_val gives the values instead.
+    Without axis: over everything but axis 0, top (N,1,top_k,…), with out_max_val (N,2,top_k,…): indices, then values.
+    With axis: that axis becomes top_k, out_max_val gives the values instead.
     """
 
     type: ClassVar[str] = "ArgMax"

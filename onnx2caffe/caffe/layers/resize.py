@@ -15,14 +15,14 @@ from onnx2caffe.caffe.layers.base import Layer, OnnxBuilder, Shape, register, re
 __all__ = ["Interp", "Upsample"]
 
 
-def _bilinear(g: OnnxBuilder, x: Any, size: Sequence[int], target: Sequence[int], corners: bool) -> Any:
+def _bilinear(g: OnnxBuilder, x: Any, size: Sequence[int], target: Sequence[int], *, corners: bool) -> Any:
     """Bilinear resizing of the axes 2 and 3, edges clamped, corner-aligned or by half pixels."""
     for axis, old, new in zip((2, 3), size, target, strict=True):
-        x = _linear(g, x, axis, old, new, corners)
+        x = _linear(g, x, axis, old, new, corners=corners)
     return x
 
 
-def _linear(g: OnnxBuilder, x: Any, axis: int, old: int, new: int, corners: bool) -> Any:
+def _linear(g: OnnxBuilder, x: Any, axis: int, old: int, new: int, *, corners: bool) -> Any:
     index = np.arange(new, dtype=np.float32)
     if corners:
         at = index * np.float32((old - 1) / (new - 1) if new > 1 else 0)
@@ -41,9 +41,9 @@ def _linear(g: OnnxBuilder, x: Any, axis: int, old: int, new: int, corners: bool
 class Upsample(Layer):
     """Nearest by repetition, half-pixel bilinear (mode BILINEAR), or un-max-pooling.
 
-    One bottom (N,C,H,W): factor `scale` (Caffe's default 2), `scale_h`/`scale_w` or size `upsample_h` x `upsample_w`. Two
-    bottoms: values and MAX Pooling's mask, both (N,C,H,W). With a stride, that is the factor, and values are multiplied
-    by `scale`.
+    One bottom (N,C,H,W): factor `scale` (Caffe's default 2), `scale_h`/`scale_w` or size `upsample_h` x `upsample_w`.
+    Two bottoms: values and MAX Pooling's mask, both (N,C,H,W). With a stride, that is the factor, and values are
+    multiplied by `scale`.
     """
 
     type: ClassVar[str] = "Upsample"
@@ -76,7 +76,7 @@ class Upsample(Layer):
         (top,) = self.top_shapes([(n, c, h, w)])
         _, _, height, width = top
         if len(bottoms) == 2:
-            return [self._unpool(g, *bottoms, top)]
+            return [self._unpool(g, bottoms[0], bottoms[1], top)]
         if self.mode == "BILINEAR":
             resized = _bilinear(g, bottoms[0], (h, w), (height, width), corners=False)
         else:

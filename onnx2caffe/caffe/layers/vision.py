@@ -17,7 +17,7 @@ __all__ = ["LRN", "Convolution", "Crop", "Deconvolution", "DepthwiseConv", "Im2c
 
 
 class _Windowed(Layer):
-    """Kernel, stride, pad and dilation of convolution_param (base_conv_layer.cpp). N and C come before the spatial axes."""
+    """Kernel, stride, pad and dilation of convolution_param, for the axes behind N and C (base_conv_layer.cpp)."""
 
     param_field: ClassVar[str | None] = "convolution_param"
     codecs: ClassVar[Mapping[str, Codec]] = WINDOW_CODECS
@@ -110,7 +110,10 @@ class _Correlation(_Product):
 @register
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Convolution(_Correlation):
-    """blobs: W (num_output, C/group, k…) and, with bias_term, b (num_output,). One value per spatial axis, or one for all."""
+    """Parameters have one value per spatial axis, or one for all.
+
+    blobs: W (num_output, C/group, k…) and, with bias_term, b (num_output,).
+    """
 
     type: ClassVar[str] = "Convolution"
 
@@ -129,7 +132,10 @@ class Convolution(_Correlation):
 @register
 @dataclass(frozen=True, eq=False, kw_only=True)
 class DepthwiseConv(_Correlation):
-    """Convolution with group = C unless given (extension; the vendor's fast depthwise layer). blobs as Convolution: W (num_output, 1, kh, kw), b."""
+    """Convolution with group = C unless given (extension; the vendor's fast depthwise layer).
+
+    blobs as Convolution: W (num_output, 1, kh, kw) and b (num_output,).
+    """
 
     type: ClassVar[str] = "DepthwiseConv"
 
@@ -148,7 +154,10 @@ class DepthwiseConv(_Correlation):
 @register
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Deconvolution(_Product):
-    """The transposed Convolution (deconv_layer.cpp). blobs: W (C, num_output/group, k…) as ONNX ConvTranspose, and, with bias_term, b (num_output,)."""
+    """The transposed Convolution (deconv_layer.cpp).
+
+    blobs: W (C, num_output/group, k…) as ONNX ConvTranspose and, with bias_term, b (num_output,).
+    """
 
     type: ClassVar[str] = "Deconvolution"
 
@@ -214,7 +223,8 @@ class Im2col(_Windowed):
 class LRN(Layer):
     """Local response normalisation, 4-D (lrn_layer.cpp).
 
-    ACROSS_CHANNELS: x / (k + alpha / n * sum of n squares)^beta. WITHIN_CHANNEL: x / (1 + alpha * mean of n x n squares)^beta.
+    ACROSS_CHANNELS: x / (k + alpha / n * sum of n squares)^beta. WITHIN_CHANNEL: x / (1 + alpha * mean of n x n
+    squares)^beta.
     """
 
     type: ClassVar[str] = "LRN"
@@ -253,7 +263,7 @@ class LRN(Layer):
 @register
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Crop(Layer):
-    """Crops bottom 0 to the size of bottom 1 on the axes from `axis` on (crop_layer.cpp); offset: one, or one per axis."""
+    """Crops bottom 0 to the size of bottom 1 from `axis` on (crop_layer.cpp); offset: one, or one per axis."""
 
     type: ClassVar[str] = "Crop"
     param_field: ClassVar[str | None] = "crop_param"
