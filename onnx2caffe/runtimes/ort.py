@@ -102,10 +102,13 @@ class Reference:
         runner = self._session(optimise)
         dtypes = {i.name: DTYPES[i.type] for i in runner.get_inputs() if i.type in DTYPES}
         values = {name: np.asarray(value, dtypes[name]) for name, value in feeds.items() if name in dtypes}
+        if not wanted:  # which onnxruntime would take for all outputs
+            return {}
         try:
-            return dict(zip(wanted, runner.run(list(wanted), values), strict=True))
+            results = runner.run(list(wanted), values)
         except Exception as problem:  # onnxruntime's exceptions have no base of their own
             raise self._refused(problem) from problem
+        return dict(zip(wanted, results, strict=True))
 
     def _session(self, optimise: bool) -> onnxruntime.InferenceSession:
         if optimise not in self._sessions:

@@ -85,3 +85,7 @@ def test_what_fails_while_it_runs_has_no_reference():
 def test_feeds_are_cast_and_further_ones_ignored():
     reference = Reference(model().SerializeToString())
     np.testing.assert_allclose(reference.run({"x": X.astype(np.float64), "q": X}, ["z"])["z"], [[0, 0.1]])
+
+
+def test_nothing_wanted():
+    assert Reference(model().SerializeToString(), ["y"]).run({"x": X}, []) == {}
