@@ -17,7 +17,7 @@ from onnx2caffe.caffe.lower.registry import ALTERNATIVES
 from onnx2caffe.caffe.net import Net
 from onnx2caffe.caffe.write import write_caffemodel, write_prototxt
 from onnx2caffe.canon import Note, Shape
-from onnx2caffe.errors import NumbersDiffer, UsageError
+from onnx2caffe.errors import NumbersDiffer, UnreadableFile, UsageError
 from onnx2caffe.export import MAP_SUFFIX, Staging, check_folder
 from onnx2caffe.frontend import Loaded, load
 from onnx2caffe.mapfile import CaffeSegment, ExportMap, Place, Port
@@ -36,6 +36,7 @@ __all__ = ["SEEDS", "Conversion", "Options", "Progress", "convert"]
 SEEDS = (0, 1, 2)
 """The structured inputs of every proof."""
 
+_REPORT = "please report this with the model; --no-proof writes the files unproved"
 _TOOL = f"onnx2caffe {__version__}"
 
 Progress = Callable[[str], None]
@@ -200,7 +201,10 @@ class _Converting:
         runs = list(all_runs(export.inputs, SEEDS, options.inputs, options.pictures))
         model = UserModel(self._path, [*export.tensors, *(o.name for o in export.outputs)], written.half)
         with candidates(options.caffe_python, options.caffe_run) as runtimes:
-            proof = prove(folder, export, model, runs, runtimes, progress=options.progress)
+            try:
+                proof = prove(folder, export, model, runs, runtimes, progress=options.progress)
+            except UnreadableFile as problem:
+                raise NumbersDiffer(f"the written net cannot be read back: {problem.message}", _REPORT) from problem
             if broken := proof.first_difference:
                 options.progress("looking for the step that did it")
                 step = self._culprit(folder, export, model, runs[broken.run], runtimes=runtimes, broken=broken)
@@ -315,4 +319,4 @@ def _complaint(proof: Proof, broken: Row, step: str) -> tuple[str, str]:
         step,
         "nothing was written",
     ]
-    return "\n".join(lines), "please report this with the model; --no-proof writes the files unproved"
+    return "\n".join(lines), _REPORT
