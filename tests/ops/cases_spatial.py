@@ -179,7 +179,7 @@ PADS = [
     *(pad((2, 3, 5, 6), (0, 0, -1, 2, 0, 0, 2, -1), mode) for mode in ("edge", "reflect", "wrap")),
     *(pad((2, 3, 7), (0, 0, 2, 0, 0, 1), mode) for mode in ("edge", "reflect")),
     pad((1, 2, 40, 6), (0, 0, 35, 0, 0, 0, 0, 0), "reflect"),
-    Case("Pad", 2, ((1, 3, 5, 6),), {"pads": [0, 0, 1, 1, 0, 0, 1, 1]}),
+    Case("Pad", 9, ((1, 3, 5, 6),), {"pads": [0, 0, 1, 1, 0, 0, 1, 1]}),
 ]
 
 _MODES = ("half_pixel", "pytorch_half_pixel", "asymmetric", "align_corners", "half_pixel_symmetric")

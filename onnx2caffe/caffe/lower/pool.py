@@ -53,7 +53,10 @@ def _axes(op: Op) -> list[Axis]:
 @lowers("MaxPool")
 def max_pool(op: Op, net: Emitter) -> Sequence[Blob]:
     """Values and, when something reads them, Indices."""
-    values, *indices = _pool(net, op.blob(), _axes(op), "MAX", indices=op.wanted(1))
+    axes = _axes(op)
+    if op.wanted(1) and any(_dilated(a) for a in axes):
+        raise Refused(f"Indices with dilations {[a.dilation for a in axes]}: Caffe's Pooling has no dilation")
+    values, *indices = _pool(net, op.blob(), axes, "MAX", indices=op.wanted(1))
     if len(op.outputs) == 1:
         return [values]
     if not op.wanted(1):
@@ -64,8 +67,16 @@ def max_pool(op: Op, net: Emitter) -> Sequence[Blob]:
 @lowers("AveragePool")
 def average_pool(op: Op, net: Emitter) -> Blob:
     """Padding counted or not (count_include_pad)."""
-    padding = bool(op.attribute("count_include_pad", 0))
-    return _pool(net, op.blob(), _axes(op), "AVE", padding=padding)[0]
+    axes, padding = _axes(op), bool(op.attribute("count_include_pad", 0))
+    if not all(a.counts(padding=padding).all() for a in axes):
+        raise Refused(
+            f"pads {[(a.front, a.behind) for a in axes]}: a window lies in the padding, its average is undefined"
+        )
+    return _pool(net, op.blob(), axes, "AVE", padding=padding)[0]
+
+
+def _dilated(axis: Axis) -> bool:
+    return axis.dilation > 1 and axis.kernel > 1
 
 
 @lowers("LpPool")
@@ -203,7 +214,7 @@ def pooling_then_step(net: Emitter, x: Blob, windows: Windows) -> tuple[Blob, ..
 def maximum_of_taps(net: Emitter, x: Blob, windows: Windows) -> tuple[Blob, ...]:
     """Any dilation: per axis, the maximum of one shifted copy per tap (recipes 2.12)."""
     if windows.indices:
-        raise Refused(f"Indices with dilations {[a.dilation for a in windows.axes]}")
+        raise Refused("a maximum of shifted copies has no Indices")
     for i, axis in enumerate(windows.axes):
         x = net.recipe("constant_pad", x, 2 + i, axis.front, max(axis.reach, 0), value=_LOWEST)
         taps = [_tap(net, x, i, axis, j) for j in range(axis.kernel)]
@@ -230,7 +241,7 @@ def average_by_convolution(net: Emitter, x: Blob, windows: Windows) -> tuple[Blo
 
 def _layer(windows: Windows, shift: Sequence[int] = (0, 0), round_mode: str | None = None) -> Pooling:
     """Pooling whose window i + shift is the node's window i."""
-    if any(a.dilation > 1 and a.kernel > 1 for a in windows.axes):
+    if any(_dilated(a) for a in windows.axes):
         raise Refused(f"dilations {[a.dilation for a in windows.axes]}: Caffe's Pooling has none")
     if any(a.front < 0 for a in windows.axes):
         raise Refused(f"pads {[a.front for a in windows.axes]}: Caffe has no negative pads")
@@ -272,8 +283,6 @@ def _caffe_counts(axis: Axis, pad: int) -> Array:
 def _rescaled(net: Emitter, y: Blob, windows: Windows, divisors: Sequence[Array]) -> Blob:
     """Averages by other divisors (recipes 2.9)."""
     counts = [a.counts(padding=windows.padding) for a in windows.axes]
-    if not all(c.all() for c in counts):
-        raise Refused("a window lies in the padding: its average is not defined")
     return net.recipe("scale_map", y, [d / c for d, c in zip(divisors, counts, strict=True)])
 
 
