@@ -35,7 +35,7 @@ class Builder:
 
     def conv(self, x: str, output: str, cin: int, cout: int, kernel: int = 3, group: int = 1, **more: object) -> str:
         w = self.weights(f"{output}_w", cout, cin // group, kernel, kernel)
-        b = self.const(f"{output}_b", self.rng.standard_normal(cout).astype(np.float32))
+        b = self.const(f"{output}_b", (0.3 * self.rng.standard_normal(cout)).astype(np.float32))
         pads = more.pop("pads", [kernel // 2] * 4)
         return self.node("Conv", [x, w, b], output, kernel_shape=[kernel] * 2, pads=pads, group=group, **more)
 
