@@ -26,6 +26,9 @@ RANDOM = frozenset(
     {"Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike"}
 )
 
+_LIKE_INPUT = {"GroupNormalization", "MeanVarianceNormalization"}
+"""Ops whose output has the type of their first input, for which onnx has no inference."""
+
 _NARROW = {ir.DataType.FLOAT16, ir.DataType.BFLOAT16, ir.DataType.DOUBLE}
 
 
@@ -203,7 +206,7 @@ def infer(
     for name, value in zip(names, inputs, strict=True):
         array = canon.const(value)
         if array is not None and array.size <= 4096 and (array.dtype == np.int64 or op_type in {"Range", "Resize"}):
-            data[name] = numpy_helper.from_array(np.ascontiguousarray(array))
+            data[name] = numpy_helper.from_array(np.array(array))
     try:
         schema = onnx.defs.get_schema(op_type, version, "")
         found = shape_inference.infer_node_outputs(
@@ -211,6 +214,11 @@ def infer(
         )
     except (shape_inference.InferenceError, onnx.defs.SchemaError, RuntimeError) as error:
         raise Opaque(f"its inputs do not fit: {' '.join(str(error).split())}") from error
+    if op_type in _LIKE_INPUT:
+        return [types[names[0]]]
+    if op_type == "MaxUnpool" and "i2" in data:  # onnx's inference does not look at a constant output_shape
+        size = numpy_helper.to_array(data["i2"]).tolist()
+        return [helper.make_tensor_type_proto(types["i0"].tensor_type.elem_type, size)]
     return [found.get(name, onnx.TypeProto()) for name in results]
 
 

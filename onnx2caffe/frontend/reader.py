@@ -85,11 +85,7 @@ class Reader:
 
     def shape(self, index: int = 0) -> Shape:
         """The static shape of input `index`."""
-        value = self.input(index)
-        try:
-            return canon.shape(value)
-        except ValueError:
-            raise Opaque(f"its input {value.name!r} has no static shape") from None
+        return canon.shape(self.input(index))
 
     def constant(self, index: int, what: str) -> Array | None:
         """The array of an input that must be constant; None when it is absent.

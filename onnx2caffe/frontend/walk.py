@@ -21,7 +21,7 @@ from onnx2caffe.frontend import names
 from onnx2caffe.frontend.builder import Builder, Opaque, infer, widened
 from onnx2caffe.frontend.files import Payloads
 from onnx2caffe.frontend.reader import Entry, Reader
-from onnx2caffe.frontend.structure import node_label
+from onnx2caffe.frontend.structure import live, node_label
 from onnx2caffe.frontend.upgrade import INLINED, UPGRADES
 
 __all__ = ["Scope", "Walk"]
@@ -30,6 +30,8 @@ _DEPTH = 64
 """Functions nested deeper than this call each other."""
 
 _NARROW = {ir.DataType.FLOAT16, ir.DataType.BFLOAT16, ir.DataType.DOUBLE}
+_ANY_ENTRY = {"Identity", "Optional", "OptionalGetElement", "OptionalHasElement", "SequenceConstruct", "SequenceInsert"}
+"""Ops that hand on what they are given, whatever it is."""
 _PRODUCTS = {"Conv", "ConvTranspose", "Gemm", "MatMul"}
 
 FunctionKey = tuple[str, str, str]
@@ -144,7 +146,9 @@ class Walk:
         attributes = self._attributes(proto, scope)
         function = self._functions.get((domain, proto.op_type, proto.overload))
         if function is not None:
-            return self._call(function, attributes, inputs, _opsets(function.opset_import), scope, label, origin)
+            known = {a.name: a for a in function.attribute_proto} | attributes
+            body = Scope(_opsets(function.opset_import), attributes=known)
+            return self._call(function, body, inputs, scope, (label, origin), [bool(name) for name in proto.output])
         if domain == "" and proto.op_type == "If":
             return self._if(proto, scope, inputs, label, origin)
         version = _version(proto, domain, scope.opsets)
@@ -152,7 +156,10 @@ class Walk:
         if upgrade is None:
             raise Opaque(_unknown(domain, proto.op_type, version, scope.opsets))
         if domain == "" and upgrade is INLINED:
-            return self._schema_function(proto, version, attributes, inputs, scope, label, origin)
+            function, body = _schema_function(proto, version, attributes, inputs)
+            return self._call(function, body, inputs, scope, (label, origin), [bool(name) for name in proto.output])
+        if proto.op_type not in _ANY_ENTRY:
+            _need_static(inputs)
         reader = Reader(proto, version, inputs, attributes, self._payloads)
         results = upgrade(reader, self._builder)
         reader.finish()
@@ -170,52 +177,21 @@ class Walk:
     def _call(
         self,
         function: onnx.FunctionProto,
-        attributes: Mapping[str, AttributeProto],
+        body: Scope,
         inputs: Sequence[Entry | None],
-        opsets: Mapping[str, int],
         scope: Scope,
-        label: str,
-        origin: str,
+        caller: tuple[str, str],
+        wanted: Sequence[bool],
     ) -> list[Entry | None]:
         if scope.depth >= _DEPTH:
             raise UnreadableFile(f"function {function.name!r} is nested more than {_DEPTH} deep")
-        known = {a.name: a for a in function.attribute_proto} | dict(attributes)
-        inner = Scope(opsets, attributes=known, source=label, label=origin, depth=scope.depth + 1)
+        body.source, body.label = caller
+        body.depth = scope.depth + 1
         absent = [None] * (len(function.input) - len(inputs))
-        inner.values.update(zip(function.input, [*inputs, *absent], strict=False))
-        self.nodes(function.node, inner)
-        return [self.lookup(name, inner) for name in function.output]
-
-    def _schema_function(
-        self,
-        proto: onnx.NodeProto,
-        version: int,
-        attributes: Mapping[str, AttributeProto],
-        inputs: Sequence[Entry | None],
-        scope: Scope,
-        label: str,
-        origin: str,
-    ) -> list[Entry | None]:
-        schema = onnx.defs.get_schema(proto.op_type, version, "")
-        function = onnx.FunctionProto()
-        if schema.has_function:
-            function.CopyFrom(schema.function_body)
-        else:
-            node = onnx.NodeProto()
-            node.CopyFrom(proto)
-            del node.attribute[:]
-            node.attribute.extend(attributes.values())
-            types = [_serialised_type(entry) for entry in inputs]
-            body = schema.get_context_dependent_function(node.SerializeToString(), types)
-            function.ParseFromString(body)
-        defaults = {
-            name: a.default_value
-            for name, a in schema.attributes.items()
-            if a.default_value.type != AttributeProto.UNDEFINED
-        }
-        opsets = _opsets(function.opset_import) or {"": version}
-        outputs = self._call(function, {**defaults, **attributes}, inputs, opsets, scope, label, origin)
-        return outputs[: len(proto.output)]
+        body.values.update(zip(function.input, [*inputs, *absent], strict=False))
+        kept, _ = live(function.node, [name for name, want in zip(function.output, wanted, strict=False) if want])
+        self.nodes(kept, body)
+        return [self.lookup(n, body) if want else None for n, want in zip(function.output, wanted, strict=False)]
 
     def _if(
         self, proto: onnx.NodeProto, scope: Scope, inputs: Sequence[Entry | None], label: str, origin: str
@@ -334,7 +310,7 @@ class Walk:
     def _name_value(value: ir.Value, name: str) -> None:
         if not canon.tensors(value):
             value.name = name
-        if value.shape is not None and all(isinstance(d, int) for d in value.shape):
+        if _static(value):
             names.add_tensors(value, [UserTensor(name, canon.shape(value))])
 
     def _name_nodes(self, proto: onnx.NodeProto, scope: Scope, start: int) -> None:
@@ -382,6 +358,40 @@ def _unknown(domain: str, op_type: str, version: int, opsets: Mapping[str, int])
     if any(op == op_type and d == "" for d, op, _ in UPGRADES):
         return f"version {version} of {op_type} (ai.onnx {opsets.get('')}) has not been read"
     return f"{op_type} has no canonical form"
+
+
+def _need_static(inputs: Sequence[Entry | None]) -> None:
+    for entry in inputs:
+        for value in entry if isinstance(entry, tuple) else (entry,):
+            if value is not None and not _static(value):
+                raise Opaque(f"its input {value.name!r} has no static shape")
+
+
+def _static(value: ir.Value) -> bool:
+    return value.dtype is not None and value.shape is not None and all(isinstance(d, int) for d in value.shape)
+
+
+def _schema_function(
+    proto: onnx.NodeProto, version: int, attributes: Mapping[str, AttributeProto], inputs: Sequence[Entry | None]
+) -> tuple[onnx.FunctionProto, Scope]:
+    """The function body in ONNX's own schema of an op, and the scope it runs in."""
+    schema = onnx.defs.get_schema(proto.op_type, version, "")
+    function = onnx.FunctionProto()
+    if schema.has_function:
+        function.CopyFrom(schema.function_body)
+    else:
+        node = onnx.NodeProto()
+        node.CopyFrom(proto)
+        del node.attribute[:]
+        node.attribute.extend(attributes.values())
+        types = [_serialised_type(entry) for entry in inputs]
+        function.ParseFromString(schema.get_context_dependent_function(node.SerializeToString(), types))
+    defaults = {
+        name: a.default_value
+        for name, a in schema.attributes.items()
+        if a.default_value.type != AttributeProto.UNDEFINED
+    }
+    return function, Scope(_opsets(function.opset_import) or {"": version}, attributes={**defaults, **attributes})
 
 
 def _serialised_type(entry: Entry | None) -> bytes:

@@ -58,23 +58,13 @@ def rms_normalization(node: Reader, build: Builder) -> ir.Value:
     )
 
 
-@upgrades("GroupNormalization", 18, 21)
+@upgrades("GroupNormalization", 21)
 def group_normalization(node: Reader, build: Builder) -> ir.Value:
-    """GroupNormalization; scale and bias, per group up to opset 20, are repeated per channel."""
-    x, scale, bias = node.input(0), node.input(1), node.input(2)
-    groups = node.integer("num_groups")
-    if node.version < 21:
-        channels = node.shape()[1]
-        scale, bias = (
-            build.reshape(build.expand(build.reshape(v, (groups, 1)), (groups, channels // groups)), (channels,))
-            for v in (scale, bias)
-        )
+    """GroupNormalization with scale and bias per channel (the form of opset 18, per group, is deprecated)."""
     return build.op(
         "GroupNormalization",
-        x,
-        scale,
-        bias,
-        num_groups=groups,
+        *node.present,
+        num_groups=node.integer("num_groups"),
         epsilon=node.number("epsilon", 1e-5),
         stash_type=node.integer("stash_type", 1),
     )

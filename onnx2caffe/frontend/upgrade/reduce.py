@@ -37,7 +37,8 @@ def reduction(node: Reader, build: Builder) -> ir.Value:
     else:
         axes = list(node.integers("axes", ()))
     keep = bool(node.integer("keepdims", 1))
-    if not axes and node.integer("noop_with_empty_axes", 0):
+    noop = node.integer("noop_with_empty_axes", 0)
+    if not axes and noop:
         return _over_nothing(node.op, build, x)
     positive = sorted({node.positive(a, rank) for a in axes}) if axes else list(range(rank))
     return build.reduce(node.op, x, positive, keep) if rank else _over_nothing(node.op, build, x)

@@ -7,16 +7,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any, TypeVar
 
 import numpy as np
 import onnx_ir as ir
 
 from onnx2caffe import canon
 from onnx2caffe.frontend.builder import Builder, Opaque
+from onnx2caffe.frontend.files import Array
 from onnx2caffe.frontend.reader import Reader
+from onnx2caffe.frontend.upgrade.layout import pad_all, slice_axes
 from onnx2caffe.frontend.upgrade.registry import upgrades
 
 __all__: list[str] = []
+
+T = TypeVar("T")
 
 
 @upgrades("Upsample", 7)
@@ -35,69 +40,93 @@ def upsample_inputs(node: Reader, build: Builder) -> ir.Value:
     return _asymmetric(node, build, scales)
 
 
-def _asymmetric(node: Reader, build: Builder, scales: np.ndarray) -> ir.Value:
+def _asymmetric(node: Reader, build: Builder, scales: Array) -> ir.Value:
+    """Nearest of opset 10 takes the element before when growing; when shrinking, Resize takes the one behind.
+
+    So an axis that shrinks gets a step of its own (measured in onnxruntime 1.32).
+    """
     mode = node.text("mode", "nearest")
-    rounding = "floor" if np.all(scales >= 1) or node.op == "Upsample" else "simple"
-    if mode == "nearest" and rounding == "simple":
-        # Downsampling by nearest in opset 10 rounds up where it is not exact, as onnxruntime does.
-        rounding = "ceil"
-    return _resize(
-        build,
-        node.input(),
-        scales=scales,
-        mode="linear" if mode in {"linear", "bilinear"} else mode,
-        coordinate_transformation_mode="asymmetric",
-        nearest_mode=rounding,
-    )
+    words: dict[str, Any] = {
+        "mode": "linear" if mode == "bilinear" else mode,
+        "coordinate_transformation_mode": "asymmetric",
+    }
+    if mode != "nearest" or node.op == "Upsample":
+        return _resize(build, node.input(), scales=scales, nearest_mode="floor", **words)
+    grown = _resize(build, node.input(), scales=np.maximum(scales, 1), nearest_mode="floor", **words)
+    return _resize(build, grown, scales=np.minimum(scales, 1), nearest_mode="ceil", **words)
 
 
 @upgrades("Resize", 11, 13, 18, 19)
 def resize(node: Reader, build: Builder) -> ir.Value:
     """Resize; `axes` and `keep_aspect_ratio_policy` (18) resolved."""
-    shape = node.shape()
+    x, shape = node.input(), node.shape()
     rank = len(shape)
     axes = [node.positive(a, rank) for a in node.integers("axes", range(rank))]
     policy = node.text("keep_aspect_ratio_policy", "stretch")
+    words: dict[str, Any] = {
+        "mode": node.text("mode", "nearest"),
+        "coordinate_transformation_mode": node.text("coordinate_transformation_mode", "half_pixel"),
+        "nearest_mode": node.text("nearest_mode", "round_prefer_floor"),
+        "cubic_coeff_a": node.number("cubic_coeff_a", -0.75),
+        "exclude_outside": node.integer("exclude_outside", 0),
+        "extrapolation_value": node.number("extrapolation_value", 0.0),
+        "antialias": node.integer("antialias", 0),
+    }
+    if words["coordinate_transformation_mode"] == "tf_crop_and_resize":
+        words["roi"] = _region(node.constant(1, "region"), axes, rank)
     scales, sizes = node.constant(2, "scales"), node.int_list(3, "sizes")
+    if sizes and policy != "stretch":
+        return _kept_ratio(build, x, axes, sizes, policy, words)
     if sizes:
-        sizes = _kept_ratio([shape[a] for a in axes], sizes, policy)
-        whole_sizes = list(shape)
-        for axis, size in zip(axes, sizes, strict=True):
-            whole_sizes[axis] = size
-    elif scales is not None and scales.size:
-        whole_scales = np.ones(rank, np.float32)
-        whole_scales[axes] = scales
-    else:
-        raise Opaque("it has neither scales nor sizes")
-    transformation = node.text("coordinate_transformation_mode", "half_pixel")
-    roi = node.constant(1, "region")
-    if transformation == "tf_crop_and_resize":
-        region = np.concatenate([np.zeros(rank), np.ones(rank)]).astype(np.float32)
-        given = np.zeros(0, np.float32) if roi is None else roi.reshape(2, -1)
-        region[axes], region[[a + rank for a in axes]] = given[0], given[1]
-    return _resize(
-        build,
-        node.input(),
-        roi=region if transformation == "tf_crop_and_resize" else None,
-        scales=None if sizes else whole_scales,
-        sizes=whole_sizes if sizes else None,
-        mode=node.text("mode", "nearest"),
-        coordinate_transformation_mode=transformation,
-        nearest_mode=node.text("nearest_mode", "round_prefer_floor"),
-        cubic_coeff_a=node.number("cubic_coeff_a", -0.75),
-        exclude_outside=node.integer("exclude_outside", 0),
-        extrapolation_value=node.number("extrapolation_value", 0.0),
-        antialias=node.integer("antialias", 0),
-    )
+        return _resize(build, x, sizes=_whole(shape, axes, sizes), **words)
+    if scales is not None and scales.size:
+        return _resize(build, x, scales=np.asarray(_whole([1.0] * rank, axes, scales.tolist())), **words)
+    raise Opaque("it has neither scales nor sizes")
 
 
-def _kept_ratio(old: Sequence[int], new: Sequence[int], policy: str) -> list[int]:
-    """The sizes after `keep_aspect_ratio_policy` (ONNX Resize-18: one scale for all, sizes rounded half up)."""
-    if policy == "stretch":
-        return list(new)
-    scales = [n / o for n, o in zip(new, old, strict=True)]
-    scale = min(scales) if policy == "not_larger" else max(scales)
-    return [math.floor(scale * o + 0.5) for o in old]
+def _whole(default: Sequence[T], axes: Sequence[int], given: Sequence[T]) -> list[T]:
+    """One value per axis: the given ones, elsewhere the default."""
+    if len(axes) != len(given):
+        raise Opaque(f"{list(given)} does not fit {len(axes)} axes")
+    found = list(default)
+    for axis, value in zip(axes, given, strict=True):
+        found[axis] = value
+    return found
+
+
+def _region(given: Array | None, axes: Sequence[int], rank: int) -> Array:
+    if given is None or given.size != 2 * len(axes):
+        raise Opaque("tf_crop_and_resize without a region that fits its axes")
+    starts, ends = given.reshape(2, -1).tolist()
+    return np.asarray(_whole([0.0] * rank, axes, starts) + _whole([1.0] * rank, axes, ends), np.float32)
+
+
+def _kept_ratio(
+    build: Builder, x: ir.Value, axes: Sequence[int], sizes: Sequence[int], policy: str, words: dict[str, Any]
+) -> ir.Value:
+    """`keep_aspect_ratio_policy`: one scale for all axes, sizes rounded half up, coordinates by the scale (ONNX Resize-18).
+
+    Where rounding up asks for more elements than the scale gives, the data is first extended by its edge, which is what
+    sampling behind the end reads.
+    """
+    shape = canon.shape(x)
+    ratios = [np.float32(size) / np.float32(shape[axis]) for axis, size in zip(axes, sizes, strict=True)]
+    scale = min(ratios) if policy == "not_larger" else max(ratios)
+    wanted = _whole(shape, axes, [math.floor(scale * shape[a] + 0.5) for a in axes])
+    mode = words["coordinate_transformation_mode"]
+    if mode == "align_corners":
+        return _resize(build, x, sizes=wanted, **words)
+    pads = [0] * (2 * len(shape))
+    for axis in axes:
+        if math.floor(scale * shape[axis]) < wanted[axis]:
+            pads[axis + len(shape)] = math.ceil(1 / scale)
+    clamps = mode in {"half_pixel", "pytorch_half_pixel", "asymmetric"}
+    if any(pads) and (not clamps or words["exclude_outside"] or words["antialias"]):
+        raise Opaque(f"keep_aspect_ratio_policy {policy} that rounds up, with {mode}")
+    extended = pad_all(build, x, pads, "edge", None)
+    scales = _whole([1.0] * len(shape), axes, [float(scale)] * len(axes))
+    y = _resize(build, extended, scales=np.asarray(scales), **words)
+    return slice_axes(build, y, [0] * len(shape), wanted, range(len(shape)))
 
 
 def _resize(
@@ -107,8 +136,8 @@ def _resize(
     mode: str,
     coordinate_transformation_mode: str,
     nearest_mode: str,
-    roi: np.ndarray | None = None,
-    scales: np.ndarray | None = None,
+    roi: Array | None = None,
+    scales: Array | None = None,
     sizes: Sequence[int] | None = None,
     cubic_coeff_a: float = -0.75,
     exclude_outside: int = 0,
@@ -116,7 +145,7 @@ def _resize(
     antialias: int = 0,
 ) -> ir.Value:
     crop = coordinate_transformation_mode == "tf_crop_and_resize"
-    same = np.all(scales == 1) if scales is not None else tuple(sizes or ()) == canon.shape(x)
+    same = bool(np.all(scales == 1)) if scales is not None else tuple(sizes or ()) == canon.shape(x)
     if same and not crop:
         return x
     return build.op(

@@ -19,7 +19,6 @@ __all__ = ["conv_attributes"]
 
 unchanged("GlobalAveragePool", 1, 22)
 unchanged("GlobalMaxPool", 1, 22)
-unchanged("GlobalLpPool", 2, 22)
 unchanged("MaxRoiPool", 1, 22)
 unchanged("MaxUnpool", 9, 11, 22)
 unchanged("DeformConv", 19, 22)
@@ -35,7 +34,7 @@ class _Window:
     dilations: tuple[int, ...]
     pads: tuple[int, ...]
     exact: bool
-    """`auto_pad` fixed the output size, so nothing is rounded up."""
+    """SAME: the padding fixes the output size, so nothing is left to round up."""
 
 
 def _window(node: Reader, sizes: Sequence[int], kernel: Sequence[int]) -> _Window:
@@ -62,7 +61,7 @@ def _window(node: Reader, sizes: Sequence[int], kernel: Sequence[int]) -> _Windo
         pads = (0,) * (2 * rank)
     elif auto_pad not in {"NOTSET", ""}:
         raise Opaque(f"auto_pad {auto_pad!r} is not known")
-    return _Window(kernel, strides, dilations, pads, auto_pad not in {"NOTSET", ""})
+    return _Window(kernel, strides, dilations, pads, auto_pad.startswith("SAME"))
 
 
 def conv_attributes(node: Reader, weight: Shape = (), data: Shape = ()) -> dict[str, Any]:
@@ -166,6 +165,17 @@ def _pool(window: _Window, ceil_mode: int) -> dict[str, Any]:
         "ceil_mode": 0 if window.exact else ceil_mode,
         "auto_pad": "NOTSET",
     }
+
+
+@upgrades("GlobalLpPool", 2, 22)
+def global_lp_pool(node: Reader, build: Builder) -> ir.Value:
+    """GlobalLpPool → ReduceL1, ReduceL2, or the p-th root of a sum of powers."""
+    x, p = node.input(), node.integer("p", 2)
+    axes = range(2, len(node.shape()))
+    if p in {1, 2}:
+        return build.reduce(f"ReduceL{p}", x, axes, keepdims=True)
+    powers = build.op("Pow", build.op("Abs", x), build.like(p, x, "p"))
+    return build.op("Pow", build.reduce("ReduceSum", powers, axes, keepdims=True), build.like(1 / p, x, "root"))
 
 
 @upgrades("RoiAlign", 10, 16, 22)
