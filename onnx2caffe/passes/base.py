@@ -57,7 +57,13 @@ class NodePass(Pass):
 
     def _wants(self, node: ir.Node) -> bool:
         known = node.domain == "" and not canon.is_opaque(node)
-        return known and (not self.ops or node.op_type in self.ops)
+        return known and (not self.ops or node.op_type in self.ops) and _is_static(node)
+
+
+def _is_static(node: ir.Node) -> bool:
+    """Whether all shapes around the node are known; they are not next to opaque nodes."""
+    values = (value for value in (*node.inputs, *node.outputs) if value is not None and value.name)
+    return all(value.dtype is not None and value.shape is not None and value.shape.is_static() for value in values)
 
 
 class Repeat(Pass):

@@ -29,7 +29,7 @@ def conv(x, weight, y, *, bias=None, pads=0, group=1, stride=1):
 
 
 def deconv(x, weight, y, *, bias=None, group=1, stride=2):
-    op, inputs, out, attributes = conv(x, weight, y, bias=bias, group=group, stride=stride)
+    _, inputs, out, attributes = conv(x, weight, y, bias=bias, group=group, stride=stride)
     return ("ConvTranspose", inputs, out, {**attributes, "output_padding": [0, 0]})
 
 
