@@ -20,7 +20,7 @@ from onnx2caffe import canon
 from onnx2caffe.passes.base import NodePass
 from onnx2caffe.passes.editor import Editor
 from onnx2caffe.passes.expressions import close, linear_form, polynomial, product
-from onnx2caffe.passes.match import constant_operand, is_float, maker, only_reader, operands, scalar, source
+from onnx2caffe.passes.match import between, constant_operand, is_float, maker, only_reader, operands, scalar, source
 
 __all__ = ["MergeClips", "RaiseActivations", "RaiseHardSigmoid"]
 
@@ -101,21 +101,8 @@ class RaiseHardSigmoid(NodePass):
         if x is found[0] or a <= 0 or canon.shape(x) != canon.shape(whole):
             return False
         attributes = {"alpha": a * scale, "beta": b * scale}
-        edit.replace(node, "HardSigmoid", [x], attributes, merged=_between(node, x))
+        edit.replace(node, "HardSigmoid", [x], attributes, merged=between(node, x))
         return True
-
-
-def _between(last: ir.Node, x: ir.Value) -> list[ir.Node]:
-    """The nodes between `x` and `last` (without it) that go when `last` no longer reads them."""
-    found: list[ir.Node] = []
-    waiting = [last]
-    while waiting:
-        for value in waiting.pop().inputs:
-            producer = value.producer() if value is not None and value is not x else None
-            if value is not None and producer is not None and only_reader(value) is not None and producer not in found:
-                found.append(producer)
-                waiting.append(producer)
-    return found
 
 
 def _gate(value: ir.Value) -> Iterator[tuple[ir.Value, ir.Value, float]]:
@@ -187,7 +174,7 @@ class RaiseActivations(NodePass):
         op, inputs, attributes = found
         if canon.shape(inputs[0]) != canon.shape(node.outputs[0]):
             return False
-        edit.replace(node, op, inputs, attributes, merged=_between(node, inputs[0]))
+        edit.replace(node, op, inputs, attributes, merged=between(node, inputs[0]))
         return True
 
 

@@ -13,6 +13,7 @@ from onnx2caffe.canon import Shape
 from onnx2caffe.passes.editor import Array
 
 __all__ = [
+    "between",
     "channel_vector",
     "computed",
     "constant_operand",
@@ -52,6 +53,21 @@ def only_reader(value: ir.Value) -> ir.Node | None:
     """The one node that reads `value` when nobody else does (neither another node nor the graph's outputs)."""
     readers = {use.node for use in value.uses()}
     return readers.pop() if len(readers) == 1 and not value.is_graph_output() else None
+
+
+def between(last: ir.Node, *roots: ir.Value) -> list[ir.Node]:
+    """The nodes from `roots` to `last` (without it) that go when nothing but `last` needs them."""
+    found: list[ir.Node] = []
+    waiting = [last]
+    while waiting:
+        for value in waiting.pop().inputs:
+            producer = None if value is None or value in roots else value.producer()
+            if value is None or producer is None or producer in found:
+                continue
+            if {use.node for use in value.uses()} <= {last, *found} and not value.is_graph_output():
+                found.append(producer)
+                waiting.append(producer)
+    return found
 
 
 def computed(node: ir.Node) -> list[ir.Value]:

@@ -1,4 +1,4 @@
-"""Drop nodes that change nothing, and compute equal things once.
+"""Drop nodes that change nothing, Expands that broadcasting does anyway, and compute equal things once.
 
 A node is dropped when its output equals its input for every input: the reader then reads the input. Resize counts only
 when its scale is 1 exactly (sizes equal, or scales 1), not when a fractional scale happens to keep the size.
@@ -13,11 +13,12 @@ import numpy as np
 import onnx_ir as ir
 
 from onnx2caffe import canon
+from onnx2caffe.frontend.names import add_sources
 from onnx2caffe.passes.base import NodePass, Pass, PassResult
 from onnx2caffe.passes.editor import Array, Editor
-from onnx2caffe.passes.match import ints, operands, scalar, source
+from onnx2caffe.passes.match import ints, maker, operands, scalar, source
 
-__all__ = ["DropNoOps", "ShareEqualNodes"]
+__all__ = ["DropExpand", "DropNoOps", "ShareEqualNodes"]
 
 _SHARED_BYTES = 4096
 """Initializers up to this size are compared by content; larger ones (weights) only by identity."""
@@ -114,6 +115,33 @@ class DropNoOps(NodePass):
             if scalar(other) == _NEUTRAL[node.op_type] and canon.shape(value) == canon.shape(node.outputs[0]):
                 return value
         return None
+
+
+_BROADCASTS = frozenset(
+    {"Add", "And", "Div", "Equal", "Greater", "Less", "Max", "Min", "Mul", "Or", "Pow", "Sub", "Sum", "Where", "Xor"}
+)
+
+
+class DropExpand(NodePass):
+    """An element-wise op reads what an Expand was given, where its own broadcasting gives the same shape."""
+
+    claim = "f(expand(a), b) = f(a, b) when b (or the other operands) has the expanded shape already"
+    ops = _BROADCASTS
+
+    def rewrite(self, node: ir.Node, edit: Editor) -> bool:
+        """Try each operand."""
+        modified = False
+        for index, value in enumerate(node.inputs):
+            expand = maker(value, "Expand")
+            if expand is None:
+                continue
+            others = [canon.shape(one) for i, one in enumerate(node.inputs) if i != index and one is not None]
+            if np.broadcast_shapes(canon.shape(source(expand)), *others) == canon.shape(node.outputs[0]):
+                node.replace_input_with(index, source(expand))
+                add_sources(node, canon.sources(expand))
+                edit.discard(expand)
+                modified = True
+        return modified
 
 
 def _attribute_key(attribute: ir.Attr) -> Hashable:

@@ -6,12 +6,15 @@ from collections.abc import Callable, Sequence
 
 import onnx_ir as ir
 
+from onnx2caffe.passes.activations import MergeClips, RaiseActivations, RaiseHardSigmoid
 from onnx2caffe.passes.affine import ComposeAffine, FoldAffineBefore, FoldAffineBehind, NormalizeArithmetic
 from onnx2caffe.passes.base import Pass, Repeat
 from onnx2caffe.passes.dense import AbsorbMoversIntoDense, NormalizeGemm
 from onnx2caffe.passes.movers import MergeMovers
-from onnx2caffe.passes.noop import DropNoOps, ShareEqualNodes
+from onnx2caffe.passes.noop import DropExpand, DropNoOps, ShareEqualNodes
+from onnx2caffe.passes.norms import FoldAffineIntoNorm, RaiseGroupNorm, RaiseNorm, SimplifyRoots
 from onnx2caffe.passes.pad import FoldPad, MergePads
+from onnx2caffe.passes.reduce import MergeReductions, RaiseGlobalPooling
 from onnx2caffe.passes.space import FoldSpaceToDepthIntoConv, RaiseChannelMovers, RaiseConcatOfSlices
 
 __all__ = ["Observer", "pipeline", "run"]
@@ -32,16 +35,34 @@ def pipeline(exit: str, *, keep_bn: bool = False) -> list[Pass]:
         raise ValueError(f"no exit {exit!r}; there is: 'caffe'")
     return [
         DropNoOps(),
+        DropExpand(),
         ShareEqualNodes(),
         # Before MergeMovers: it would join a shuffle's Reshapes with their neighbours.
         RaiseChannelMovers(),
         RaiseConcatOfSlices(),
         MergeMovers(),
+        # Before FoldAffineBehind takes their constants, and HardSigmoid before HardSwish, which is made of it.
+        MergeClips(),
+        RaiseHardSigmoid(),
+        RaiseActivations(),
+        # Norms before reductions: they are made of means.
+        RaiseNorm(),
+        RaiseGroupNorm(),
+        SimplifyRoots(),
+        MergeReductions(),
+        RaiseGlobalPooling(),
         NormalizeArithmetic(),
         NormalizeGemm(),
         MergePads(),
         FoldPad(),
-        Repeat([ComposeAffine(), FoldAffineBehind(keep_bn=keep_bn), FoldAffineBefore(keep_bn=keep_bn)]),
+        Repeat(
+            [
+                ComposeAffine(),
+                FoldAffineIntoNorm(keep_bn=keep_bn),
+                FoldAffineBehind(keep_bn=keep_bn),
+                FoldAffineBefore(keep_bn=keep_bn),
+            ]
+        ),
         AbsorbMoversIntoDense(),
         FoldSpaceToDepthIntoConv(),
     ]
