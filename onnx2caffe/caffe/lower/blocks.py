@@ -81,7 +81,8 @@ def per_channel(kernel: Array, channels: int) -> Array:
 
 def one_hot(index: Sequence[int], size: int) -> Array:
     """The 0/1 matrix (len(index), size) that picks `index`; index -1 gives a row of zeros."""
-    return (np.asarray(index)[:, None] == np.arange(size)).astype(np.float32)
+    picked: Array = np.asarray(index)[:, None] == np.arange(size)
+    return picked.astype(np.float32)
 
 
 def depthwise(
