@@ -65,7 +65,7 @@ def _scalar(value: float) -> Array:
 
 
 def _bools(*shape: int) -> Array:
-    return np.random.default_rng(5).random(shape) < 0.5
+    return np.arange(int(np.prod(shape))).reshape(shape) % 3 > 0
 
 
 def _twice(op: str) -> Case:

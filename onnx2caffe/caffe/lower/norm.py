@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from onnx2caffe.caffe.layers import LRN, BatchNorm, Normalize, Reduction
+from onnx2caffe.caffe.layers import LRN, BatchNorm, Normalize, Reduction, Scale
 from onnx2caffe.caffe.layers.base import Array
 from onnx2caffe.caffe.lower.arithmetic import affine, difference, operand, power, product
 from onnx2caffe.caffe.lower.blocks import reshape
@@ -136,8 +136,8 @@ def _rms_norm(op: Op, net: Emitter) -> Blob:
     x = op.blob()
     axis = op.attribute("axis", -1) % len(x.shape)
     mean = net(Reduction(operation="SUMSQ", axis=axis, coeff=1.0 / math.prod(x.shape[axis:])), x)
-    mean = reshape(net, mean, x.shape[:axis] + (1,) * (len(x.shape) - axis))
-    return _scaled(op, net, product(net, [x, power(net, mean, -0.5, shift=op.attribute("epsilon", 1e-5))]))
+    y = net(Scale(axis=0), x, power(net, mean, -0.5, shift=op.attribute("epsilon", 1e-5)))
+    return _scaled(op, net, y)
 
 
 def _scaled(op: Op, net: Emitter, y: Blob) -> Blob:
@@ -173,8 +173,11 @@ def _lp_norm(op: Op, net: Emitter) -> Blob:
     axis = op.attribute("axis", -1) % len(x.shape)
     if p not in (1, 2):
         raise Refused(f"p = {p}")
-    total = reduce(net, "ASUM" if p == 1 else "SUMSQ", x, [axis])
-    return product(net, [x, power(net, total, -1.0 / p, shift=_FLOOR)])
+    kind = "ASUM" if p == 1 else "SUMSQ"
+    if axis == len(x.shape) - 1:
+        total = net(Reduction(operation=kind, axis=axis), x)
+        return net(Scale(axis=0), x, power(net, total, -1.0 / p, shift=_FLOOR))
+    return product(net, [x, power(net, reduce(net, kind, x, [axis]), -1.0 / p, shift=_FLOOR)])
 
 
 @lowers("MeanVarianceNormalization")
