@@ -144,7 +144,7 @@ class Builder:
     def cast(self, x: ir.Value, to: ir.DataType) -> ir.Value:
         """`x` in another (widened) element type; `x` itself if it has it."""
         to = widened(to)
-        return x if canon.dtype(x) == to else self.op("Cast", x, to=int(to), **({"saturate": 1}))
+        return x if canon.dtype(x) == to else self.op("Cast", x, to=int(to), saturate=1)
 
     def expand(self, x: ir.Value, shape: Sequence[int]) -> ir.Value:
         """`x` broadcast to exactly `shape`; `x` itself if it has it."""

@@ -1,7 +1,7 @@
 """Evaluate canonical nodes on arrays.
 
-Data movers and exact arithmetic run in numpy, for every dtype (onnxruntime lacks integer forms of some movers); the rest
-runs in onnxruntime, so that a folded constant is what onnxruntime would have computed.
+Data movers and exact arithmetic run in numpy, for every dtype (onnxruntime lacks integer forms of some movers); the
+rest runs in onnxruntime, so that a folded constant is what onnxruntime would have computed.
 Source: ONNX operator specifications, opset 23.
 """
 
@@ -40,6 +40,10 @@ class NotEvaluable(Exception):
     """Neither numpy nor onnxruntime can run this node."""
 
 
+class _Elsewhere(Exception):
+    """A numpy kernel leaves these dtypes or values to onnxruntime."""
+
+
 def evaluate(node: ir.Node, arrays: Sequence[Array | None]) -> list[Array]:
     """The outputs of a canonical node for the given inputs (None for absent ones).
 
@@ -55,9 +59,11 @@ def run(op_type: str, attributes: Attributes, arrays: Sequence[Array | None], ou
     """Like `evaluate`, for a node that is not built yet."""
     kernel = _KERNELS.get(op_type)
     if kernel is not None:
-        result = kernel(attributes, *arrays)
-        if result is not NotImplemented:
+        try:
+            result = kernel(attributes, *arrays)
             return result if isinstance(result, list) else [result]
+        except _Elsewhere:
+            pass
     return _onnxruntime(op_type, attributes, arrays, outputs)
 
 
@@ -98,7 +104,7 @@ def _split(attributes: Attributes, x: Array, sizes: Array) -> list[Array]:
 
 def _pad(attributes: Attributes, x: Array, pads: Array, value: Array | None = None, axes: Array | None = None) -> Array:
     if axes is not None:
-        return NotImplemented
+        raise _Elsewhere
     before, after = pads[: x.ndim].tolist(), pads[x.ndim :].tolist()
     cut = x[tuple(slice(max(-b, 0), n - max(-a, 0)) for b, a, n in zip(before, after, x.shape, strict=True))]
     widths = [(max(b, 0), max(a, 0)) for b, a in zip(before, after, strict=True)]
@@ -114,7 +120,7 @@ def _gather(attributes: Attributes, x: Array, indices: Array) -> Array:
 
 def _gather_elements(attributes: Attributes, x: Array, indices: Array) -> Array:
     axis = attributes["axis"]
-    grid = list(np.indices(indices.shape, sparse=True))
+    grid: list[Array] = list(np.indices(indices.shape, sparse=True))
     grid[axis] = indices
     return x[tuple(grid)]
 
@@ -125,7 +131,9 @@ def _gather_nd(attributes: Attributes, x: Array, indices: Array) -> Array:
     flat = x.reshape(-1, *x.shape[batch:])
     picks = indices.reshape(-1, *indices.shape[batch:])
     rows = [flat[i][tuple(np.moveaxis(picks[i], -1, 0))] for i in range(len(flat))]
-    return np.stack(rows).reshape(*lead, *rows[0].shape) if rows else NotImplemented
+    if not rows:
+        raise _Elsewhere
+    return np.stack(rows).reshape(*lead, *rows[0].shape)
 
 
 _REDUCTIONS: dict[str, np.ufunc] = {"add": np.add, "mul": np.multiply, "max": np.maximum, "min": np.minimum}
@@ -141,7 +149,7 @@ def _scatter(x: Array, where: tuple[Array, ...], updates: Array, reduction: str)
 
 
 def _scatter_elements(attributes: Attributes, x: Array, indices: Array, updates: Array) -> Array:
-    grid = list(np.indices(indices.shape, sparse=True))
+    grid: list[Array] = list(np.indices(indices.shape, sparse=True))
     grid[attributes["axis"]] = indices
     return _scatter(x, tuple(grid), updates, attributes["reduction"])
 
@@ -178,12 +186,12 @@ def _one_hot(attributes: Attributes, indices: Array, depth: Array, values: Array
     hot = np.expand_dims(wrapped, axis) == np.arange(size).reshape(
         [-1 if i == axis else 1 for i in range(indices.ndim + 1)]
     )
-    return np.where(hot, values[1], values[0])
+    return np.asarray(np.where(hot, values[1], values[0]))
 
 
 def _range(_: Attributes, start: Array, limit: Array, delta: Array) -> Array:
     if start.dtype.kind == "f":
-        return NotImplemented
+        raise _Elsewhere
     return np.arange(int(start.reshape(())), int(limit.reshape(())), int(delta.reshape(())), dtype=start.dtype)
 
 
@@ -214,39 +222,38 @@ def _compress(attributes: Attributes, x: Array, condition: Array) -> Array:
     return np.compress(condition, x, axis=attributes.get("axis"))
 
 
-def _eye_like(attributes: Attributes, x: Array) -> Array:
-    dtype = ir.DataType(attributes["dtype"]).numpy()
-    return np.eye(*x.shape, k=attributes["k"], dtype=dtype)
-
-
 def _divide(_: Attributes, a: Array, b: Array) -> Array:
     if a.dtype.kind == "f":
         return np.divide(a, b)
     if not b.all():
-        return NotImplemented
+        raise _Elsewhere
     quotient = np.abs(a) // np.abs(b)
     return (np.sign(a) * np.sign(b) * quotient).astype(a.dtype) if a.dtype.kind == "i" else a // b
 
 
 def _mod(attributes: Attributes, a: Array, b: Array) -> Array:
     if a.dtype.kind != "f" and not b.all():
-        return NotImplemented
+        raise _Elsewhere
     return np.fmod(a, b) if attributes["fmod"] else np.mod(a, b)
 
 
 def _cast(attributes: Attributes, x: Array) -> Array:
     to = ir.DataType(attributes["to"])
     if to == ir.DataType.STRING or x.dtype.kind not in "biuf":
-        return NotImplemented
+        raise _Elsewhere
     dtype = to.numpy()
     if x.dtype.kind == "f" and dtype.kind in "iu":
-        return NotImplemented if not np.isfinite(x).all() else np.trunc(x).astype(dtype)
-    return x.astype(dtype) if dtype.kind in "biuf" else NotImplemented
+        if not np.isfinite(x).all():
+            raise _Elsewhere
+        return np.trunc(x).astype(dtype)
+    if dtype.kind not in "biuf":
+        raise _Elsewhere
+    return x.astype(dtype)
 
 
 def _dequantize(attributes: Attributes, x: Array, scale: Array, zero: Array | None = None) -> Array:
     if x.dtype.kind not in "iu" or scale.dtype != np.float32:
-        return NotImplemented
+        raise _Elsewhere
     block, axis = attributes["block_size"], attributes["axis"]
     centred = x.astype(np.int32) - _spread(zero, x.shape, axis, block).astype(np.int32) if zero is not None else x
     return centred.astype(np.float32) * _spread(scale, x.shape, axis, block)
@@ -264,10 +271,10 @@ def _spread(parameter: Array, shape: tuple[int, ...], axis: int, block: int) -> 
 def _reduce(ufunc: np.ufunc) -> Kernel:
     def kernel(attributes: Attributes, x: Array, axes: Array | None = None) -> Array:
         if x.dtype.kind == "f" and ufunc not in {np.maximum, np.minimum}:
-            return NotImplemented  # the order of a float sum is onnxruntime's
+            raise _Elsewhere  # the order of a float sum is onnxruntime's
         over = tuple(range(x.ndim)) if axes is None else tuple(axes.tolist())
         if 0 in x.shape:
-            return NotImplemented
+            raise _Elsewhere
         return np.asarray(ufunc.reduce(x, axis=over, keepdims=bool(attributes["keepdims"]), dtype=x.dtype))
 
     return kernel
@@ -318,7 +325,6 @@ _KERNELS: dict[str, Kernel] = {
     "CumSum": _cumsum,
     "ReverseSequence": _reverse_sequence,
     "Compress": _compress,
-    "EyeLike": _eye_like,
     "NonZero": lambda _, x: np.asarray(np.nonzero(np.atleast_1d(x)), dtype=np.int64),
     "Cast": _quiet(_cast),
     "DequantizeLinear": _dequantize,

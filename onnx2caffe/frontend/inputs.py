@@ -18,8 +18,8 @@ def fix_inputs(
 ) -> tuple[dict[str, tuple[ir.DataType, Shape]], list[Note]]:
     """The element type and static shape of each input, with notes on what was assumed.
 
-    A shape given for one input fixes dimensions of the same symbolic name in all. A free first dimension is a batch of 1.
-    The free dimensions of inputs that are not `needed` are 1.
+    A shape given for one input fixes dimensions of the same symbolic name in all. A free first dimension is a batch of
+    1. The free dimensions of inputs that are not `needed` are 1.
 
     Raises:
         UsageError: a given shape names no input, or contradicts the file.

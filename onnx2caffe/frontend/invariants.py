@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import numpy as np
 import onnx
 import onnx_ir as ir
 
@@ -157,7 +156,8 @@ def _special(node: ir.Node) -> Iterator[str]:
                 yield f"{name} is not written out"
     if node.op_type == "Resize":
         scales, sizes = (node.inputs[i] if i < len(node.inputs) else None for i in (2, 3))
-        given = [np.size(canon.const(v)) for v in (scales, sizes) if v is not None]
+        arrays = [canon.const(v) for v in (scales, sizes) if v is not None]
+        given = [a.size for a in arrays if a is not None]
         if given != [len(canon.shape(node.outputs[0]))]:
             yield "it needs one of scales or sizes, for all axes"
     if node.op_type == "Pad":

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import mmap
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import onnx
@@ -45,9 +45,9 @@ class TensorInfo:
 class Loaded:
     """A canonical model and what is known about the user's file.
 
-    `model`'s outputs hold the user's `outputs` one to one, in order (one value may stand for several). Its inputs are those
-    of the user's `inputs` that the outputs depend on. `half`: a convolution or product is computed in 16 bits in the file.
-    `path` and `sha256` are None and "" for a model that came without a file.
+    `model`'s outputs hold the user's `outputs` one to one, in order (one value may stand for several: onnx-ir permits
+    that). Its inputs are those of the user's `inputs` that the outputs depend on. `half`: a convolution or product is
+    computed in 16 bits in the file. `path` and `sha256` are None and "" for a model that came without a file.
     """
 
     model: ir.Model
@@ -55,15 +55,15 @@ class Loaded:
     inputs: tuple[TensorInfo, ...]
     outputs: tuple[TensorInfo, ...]
     half: bool
-    path: Path | None
-    sha256: str
+    path: Path | None = None
+    sha256: str = ""
 
 
 def load(path: Path | str, *, input_shapes: Mapping[str, Shape] | None = None, outputs: Sequence[str] = ()) -> Loaded:
     """Read an ONNX file into canonical form.
 
-    `input_shapes` fixes the shapes of inputs by name; `outputs` names tensors (or nodes) to end at instead of the graph's
-    own outputs. Weights stay in the memory-mapped file.
+    `input_shapes` fixes the shapes of inputs by name; `outputs` names tensors (or nodes) to end at instead of the
+    graph's own outputs. Weights stay in the memory-mapped file.
 
     Raises:
         UnreadableFile: no ONNX model, or a damaged one; external data missing, too short or outside the model's folder.
@@ -81,7 +81,8 @@ def load(path: Path | str, *, input_shapes: Mapping[str, Shape] | None = None, o
     if not proto.HasField("graph") or not proto.opset_import:
         raise UnreadableFile(f"{path} is no ONNX model: it has no {'opset' if proto.HasField('graph') else 'graph'}")
     payloads = Payloads(path.parent, data)
-    return _loaded(proto, payloads, input_shapes or {}, outputs, path, hashlib.sha256(data).hexdigest())
+    loaded = _loaded(proto, payloads, input_shapes or {}, outputs)
+    return replace(loaded, path=path, sha256=hashlib.sha256(data).hexdigest())
 
 
 def from_proto(
@@ -92,7 +93,7 @@ def from_proto(
     outputs: Sequence[str] = (),
 ) -> Loaded:
     """Like `load`, for a model in memory; its external data lies in `base_dir`."""
-    return _loaded(proto, Payloads(base_dir), input_shapes or {}, outputs, None, "")
+    return _loaded(proto, Payloads(base_dir), input_shapes or {}, outputs)
 
 
 def _bytes(path: Path) -> bytes | mmap.mmap:
@@ -112,8 +113,6 @@ def _loaded(
     payloads: Payloads,
     input_shapes: Mapping[str, Shape],
     asked: Sequence[str],
-    path: Path | None,
-    sha256: str,
 ) -> Loaded:
     opsets = _opsets(proto)
     graph = proto.graph
@@ -130,14 +129,13 @@ def _loaded(
     walk = Walk(builder, unique, payloads, functions)
     scope = Scope(opsets, initializers={t.name: t for t in graph.initializer})
     scope.shapes = {v.name: v.type for v in (*graph.value_info, *graph.output)}
-    for name, (dtype, shape) in fixed.items():
-        scope.values[name] = _input(name, dtype, shape)
-        if widened(dtype) != dtype:
-            scope.types[name] = dtype
+    values = {name: _input(name, dtype, shape) for name, (dtype, shape) in fixed.items()}
+    scope.values.update(values)
+    scope.types.update({name: dtype for name, (dtype, _) in fixed.items() if widened(dtype) != dtype})
     walk.nodes(nodes, scope)
 
     results = [_output(walk, name, scope) for name in outputs]
-    inputs = [scope.values[i.name] for i in user_inputs if i.name in needed]
+    inputs = [values[i.name] for i in user_inputs if i.name in needed]
     model = _model(graph.name, inputs, results, builder.nodes)
     if any(t != ir.DataType.DOUBLE for t in scope.types.values()):
         notes.append(Note("note", "float16 tensors are read as float32"))
@@ -149,8 +147,6 @@ def _loaded(
         tuple(TensorInfo(i.name, fixed[i.name][1], fixed[i.name][0].numpy().name) for i in user_inputs),
         tuple(_info(walk, scope, name, value) for name, value in zip(outputs, results, strict=True)),
         walk.half,
-        path,
-        sha256,
     )
 
 

@@ -1,8 +1,8 @@
 """One forward walk over the user's nodes that builds the canonical model.
 
-Each node is read by the upgrade registered for its op and version; shapes are inferred and constants folded as nodes are
-built, so every upgrade sees static shapes. Functions, constant `If`s and sequences disappear here: the walk goes into
-them. A node without canonical form is kept as it is, *opaque*, with the reason.
+Each node is read by the upgrade registered for its op and version; shapes are inferred and constants folded as nodes
+are built, so every upgrade sees static shapes. Functions, constant `If`s and sequences disappear here: the walk goes
+into them. A node without canonical form is kept as it is, *opaque*, with the reason.
 """
 
 from __future__ import annotations
@@ -54,6 +54,18 @@ class Scope:
     source: str | None = None
     label: str = ""
     depth: int = 0
+
+    def within(self, caller: Scope, source: str, label: str) -> Scope:
+        """This scope, as the body of the node `source` in `caller`; its values are named after `label`.
+
+        Raises:
+            UnreadableFile: functions call each other without end.
+
+        """
+        if caller.depth >= _DEPTH:
+            raise UnreadableFile(f"{source!r} holds functions nested more than {_DEPTH} deep")
+        self.source, self.label, self.depth = source, label, caller.depth + 1
+        return self
 
 
 class Walk:
@@ -148,7 +160,7 @@ class Walk:
         if function is not None:
             known = {a.name: a for a in function.attribute_proto} | attributes
             body = Scope(_opsets(function.opset_import), attributes=known)
-            return self._call(function, body, inputs, scope, (label, origin), [bool(name) for name in proto.output])
+            return self._call(function, body.within(scope, label, origin), inputs, [bool(n) for n in proto.output])
         if domain == "" and proto.op_type == "If":
             return self._if(proto, scope, inputs, label, origin)
         version = _version(proto, domain, scope.opsets)
@@ -157,7 +169,7 @@ class Walk:
             raise Opaque(_unknown(domain, proto.op_type, version, scope.opsets))
         if domain == "" and upgrade is INLINED:
             function, body = _schema_function(proto, version, attributes, inputs)
-            return self._call(function, body, inputs, scope, (label, origin), [bool(name) for name in proto.output])
+            return self._call(function, body.within(scope, label, origin), inputs, [bool(n) for n in proto.output])
         if proto.op_type not in _ANY_ENTRY:
             _need_static(inputs)
         reader = Reader(proto, version, inputs, attributes, self._payloads)
@@ -175,18 +187,8 @@ class Walk:
         return found
 
     def _call(
-        self,
-        function: onnx.FunctionProto,
-        body: Scope,
-        inputs: Sequence[Entry | None],
-        scope: Scope,
-        caller: tuple[str, str],
-        wanted: Sequence[bool],
+        self, function: onnx.FunctionProto, body: Scope, inputs: Sequence[Entry | None], wanted: Sequence[bool]
     ) -> list[Entry | None]:
-        if scope.depth >= _DEPTH:
-            raise UnreadableFile(f"function {function.name!r} is nested more than {_DEPTH} deep")
-        body.source, body.label = caller
-        body.depth = scope.depth + 1
         absent = [None] * (len(function.input) - len(inputs))
         body.values.update(zip(function.input, [*inputs, *absent], strict=False))
         kept, _ = live(function.node, [name for name, want in zip(function.output, wanted, strict=False) if want])
@@ -209,11 +211,8 @@ class Walk:
             initializers={t.name: t for t in graph.initializer},
             attributes=scope.attributes,
             parent=scope,
-            source=label,
-            label=origin,
-            depth=scope.depth + 1,
         )
-        self.nodes(graph.node, inner)
+        self.nodes(graph.node, inner.within(scope, label, origin))
         return [self.lookup(output.name, inner) for output in graph.output]
 
     def _opaque(
@@ -314,7 +313,7 @@ class Walk:
             names.add_tensors(value, [UserTensor(name, canon.shape(value))])
 
     def _name_nodes(self, proto: onnx.NodeProto, scope: Scope, start: int) -> None:
-        """The node of the user's own op type takes the user's name, else the last one made; helpers are `<name>__<op>`."""
+        """The node of the user's own op type, else the last one made, takes the user's name; others `<name>__<op>`."""
         made = [node for node in self._builder.nodes[start:] if not node.name]
         if not made:
             return
@@ -377,7 +376,7 @@ def _schema_function(
     """The function body in ONNX's own schema of an op, and the scope it runs in."""
     schema = onnx.defs.get_schema(proto.op_type, version, "")
     function = onnx.FunctionProto()
-    if schema.has_function:
+    if schema.has_function:  # type: ignore[attr-defined]  # missing in onnx's stubs
         function.CopyFrom(schema.function_body)
     else:
         node = onnx.NodeProto()
@@ -385,7 +384,10 @@ def _schema_function(
         del node.attribute[:]
         node.attribute.extend(attributes.values())
         types = [_serialised_type(entry) for entry in inputs]
-        function.ParseFromString(schema.get_context_dependent_function(node.SerializeToString(), types))
+        body = schema.get_context_dependent_function(  # type: ignore[attr-defined]  # missing in onnx's stubs
+            node.SerializeToString(), types
+        )
+        function.ParseFromString(body)
     defaults = {
         name: a.default_value
         for name, a in schema.attributes.items()
@@ -397,8 +399,7 @@ def _schema_function(
 def _serialised_type(entry: Entry | None) -> bytes:
     if not isinstance(entry, ir.Value):
         return b""
-    proto = onnx.helper.make_tensor_type_proto(canon.dtype(entry), canon.shape(entry))
-    return proto.SerializeToString()
+    return bytes(onnx.helper.make_tensor_type_proto(canon.dtype(entry), canon.shape(entry)).SerializeToString())
 
 
 def _subgraphs(attribute: ir.Attr) -> list[ir.Graph]:

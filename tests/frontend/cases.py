@@ -1,4 +1,4 @@
-"""One row per way an op is written: op, versions, inputs, attributes. The oracle is onnxruntime on the file as written."""
+"""One row per way an op is written: op, versions, inputs, attributes."""
 
 from __future__ import annotations
 
@@ -161,7 +161,7 @@ def activations() -> list[Case]:
 
 def clips_and_casts() -> list[Case]:
     x = f(2, 3, 4)
-    rows = [
+    return [
         Case("Clip", (6,), (x,), {"min": -1.0, "max": 2.0}),
         Case("Clip", (6,), (x,), {"max": 0.5}),
         Case("Clip", (6,), (x,), expect=()),
@@ -180,7 +180,6 @@ def clips_and_casts() -> list[Case]:
         Case("Dropout", (12, 13, 22), (x, scalar(0.3)), expect=()),
         Case("Dropout", (12, 13, 22), (x,), outputs=2),
     ]
-    return rows
 
 
 def layout() -> list[Case]:
@@ -343,8 +342,13 @@ def resizes() -> list[Case]:
              {"mode": "linear", "coordinate_transformation_mode": "tf_crop_and_resize", "extrapolation_value": 3.0}),
         Case("Resize", (18, 19), (x, None, None, i64(8, 9)), {"axes": [2, 3], "mode": "linear"}),
         Case("Resize", (18, 19), (x, None, Const(np.asarray([2, 1.5], np.float32))), {"axes": [-1, 2]}),
-        Case("Resize", (18, 19), (x, None, None, i64(9, 9)), {"axes": [2, 3], "keep_aspect_ratio_policy": "not_larger"}),
-        Case("Resize", (18, 19), (x, None, None, i64(9, 9)), {"axes": [2, 3], "keep_aspect_ratio_policy": "not_smaller"}),
+        Case("Resize", (18, 19), (x, None, None, i64(9, 9)),
+             {"axes": [2, 3], "keep_aspect_ratio_policy": "not_larger"}),
+        Case("Resize", (18, 19), (x, None, None, i64(9, 9)),
+             {"axes": [2, 3], "keep_aspect_ratio_policy": "not_smaller"}),
+        Case("Resize", (18, 19), (x, None, None, i64(9, 9)),
+             {"axes": [2, 3], "keep_aspect_ratio_policy": "not_smaller", "mode": "linear",
+              "coordinate_transformation_mode": "asymmetric"}),
         Case("Resize", (18, 19), (x, None, Const(np.asarray([1, 1, 0.5, 0.4], np.float32))),
              {"antialias": 1, "mode": "linear"}),
         Case("Resize", (19,), (x, None, None, i64(1, 2, 7, 9)),
@@ -371,7 +375,8 @@ def products() -> list[Case]:
         Case("MatMulInteger", (10,), (ints(2, 3, dtype=np.uint8, low=0), Const(ints(3, 4, dtype=np.uint8, low=0)))),
         Case("Attention", (23, 24, 25), (f(1, 2, 3, 4), f(1, 2, 5, 4), f(1, 2, 5, 4))),
         Case("RotaryEmbedding", (23,), (f(1, 2, 3, 4), w(1, 3, 2), w(1, 3, 2))),
-        Case("AffineGrid", (20,), (f(1, 2, 3), i64(1, 3, 4, 5))),
+        Case("AffineGrid", (20,), (f(2, 2, 3), i64(2, 3, 4, 5))),
+        Case("AffineGrid", (20,), (f(2, 3, 4), i64(2, 3, 4, 5, 6)), {"align_corners": 1}),
     ]
 
 
@@ -516,8 +521,8 @@ def quantised() -> list[Case]:
         Case("DequantizeLinear", versions, (Const(q), scale, zero), expect=()),
         Case("DequantizeLinear", (13, 21), (Const(q), w(3, low=0.1), Const(np.asarray([1, 2, 3], u8))), {"axis": 1},
              expect=()),
-        Case("DequantizeLinear", (21,), (Const(ints(4, 6, dtype=np.int8)), w(4, 2, low=0.1)), {"axis": 1, "block_size": 3},
-             expect=()),
+        Case("DequantizeLinear", (21,), (Const(ints(4, 6, dtype=np.int8)), w(4, 2, low=0.1)),
+             {"axis": 1, "block_size": 3}, expect=()),
         Case("QuantizeLinear", versions, (f(2, 3, 4), scale, zero)),
         Case("QuantizeLinear", (13, 21), (f(2, 3, 4), w(3, low=0.1), Const(np.zeros(3, u8)))),
         Case("QLinearMatMul", (10, 21),
@@ -542,7 +547,8 @@ def microsoft() -> list[Case]:
         Case("FusedConv", (1,), (X, w(3, 3, 3, 3), None, X),
              {"activation": "LeakyRelu", "activation_params": [0.2], "pads": [1, 1, 1, 1]}, **ms),
         Case("FusedConv", (1,), (X, w(3, 3, 3, 3)), {"activation": "Clip", "activation_params": [0.0, 6.0]}, **ms),
-        Case("FusedConv", (1,), (X, w(3, 3, 3, 3)), {"activation": "HardSigmoid", "activation_params": [0.1, 0.4]}, **ms),
+        Case("FusedConv", (1,), (X, w(3, 3, 3, 3)),
+             {"activation": "HardSigmoid", "activation_params": [0.1, 0.4]}, **ms),
         Case("FusedGemm", (1,), (f(3, 4), w(4, 5), w(5)), {"activation": "LeakyRelu", "activation_alpha": 0.3}, **ms),
         Case("FusedMatMul", (1,), (x, f(2, 5, 4)), {"transB": 1, "alpha": 0.5}, **ms),
         Case("Gelu", (1,), (x,), **ms),

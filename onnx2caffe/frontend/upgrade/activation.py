@@ -32,7 +32,7 @@ inlined("SwiGLU", 28)
 
 @upgrades("Swish", 24)
 def swish(node: Reader, build: Builder) -> ir.Value:
-    """x * sigmoid(alpha * x); opset 23 has no op for it."""
+    """X * sigmoid(alpha * x); opset 23 has no op for it."""
     x, alpha = node.input(), node.number("alpha", 1.0)
     inner = x if alpha == 1.0 else build.op("Mul", x, build.like(alpha, x, "alpha"))
     return build.op("Mul", x, build.op("Sigmoid", inner))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import onnx_ir as ir
 
 from onnx2caffe.frontend.builder import Builder
@@ -15,7 +16,19 @@ unchanged("Gemm", 7, 9, 11, 13)
 unchanged("MatMulInteger", 10)
 inlined("Attention", 23, 24, 25)
 inlined("RotaryEmbedding", 23)
-inlined("AffineGrid", 20)
+
+
+@upgrades("AffineGrid", 20)
+def affine_grid(node: Reader, build: Builder) -> ir.Value:
+    """Theta (N, d, d + 1) times the constant homogeneous coordinates of all points → (N, *size, d), x first."""
+    sizes = (node.int_list(1, "size") or [])[2:]
+    aligned = node.integer("align_corners", 0)
+    ends = [1.0 if aligned else 1 - 1 / n for n in sizes]
+    lines = [np.linspace(-end, end, n) for end, n in zip(ends, sizes, strict=True)]
+    points = np.stack([*np.meshgrid(*lines, indexing="ij")[::-1], np.ones(sizes)], axis=-1)
+    theta = build.transpose(node.input(), (0, 2, 1))
+    base = build.const(points.reshape(1, -1, len(sizes) + 1).astype(np.float32), "points")
+    return build.reshape(build.op("MatMul", base, theta), (node.shape()[0], *sizes, len(sizes)))
 
 
 @upgrades("Einsum", 12, 28)

@@ -71,7 +71,8 @@ def range_(node: Reader, build: Builder) -> ir.Value:
 def eye_like(node: Reader, build: Builder) -> ir.Value:
     """A diagonal of ones in the shape of the input."""
     dtype = ir.DataType(node.integer("dtype", int(canon.dtype(node.input()))))
-    eye = np.eye(*node.shape(), k=node.integer("k", 0))
+    rows, columns = node.shape()
+    eye = np.eye(rows, columns, k=node.integer("k", 0))
     return build.const(eye.astype(widened(dtype).numpy()), "eye")
 
 

@@ -103,7 +103,8 @@ def slice_attributes(node: Reader, build: Builder) -> ir.Value:
     """Slice with bounds as attributes, steps of 1."""
     starts, ends = node.integers("starts"), node.integers("ends")
     axes = node.integers("axes", range(len(starts)))
-    return slice_axes(build, node.input(), starts, ends, [node.positive(a, len(node.shape())) for a in axes])
+    positive = [node.positive(a, len(node.shape())) for a in axes]
+    return slice_axes(build, node.input(), starts, ends, axes=positive)
 
 
 @upgrades("Slice", 10, 11, 13)
@@ -112,7 +113,7 @@ def slice_inputs(node: Reader, build: Builder) -> ir.Value:
     starts, ends = node.int_list(1, "starts") or [], node.int_list(2, "ends") or []
     axes = node.int_list(3, "axes")
     axes = list(range(len(starts))) if axes is None else [node.positive(a, len(node.shape())) for a in axes]
-    return slice_axes(build, node.input(), starts, ends, axes, node.int_list(4, "steps"))
+    return slice_axes(build, node.input(), starts, ends, axes=axes, steps=node.int_list(4, "steps"))
 
 
 def slice_axes(
@@ -120,6 +121,7 @@ def slice_axes(
     x: ir.Value,
     starts: Sequence[int],
     ends: Sequence[int],
+    *,
     axes: Sequence[int],
     steps: Sequence[int] | None = None,
 ) -> ir.Value:
@@ -231,7 +233,7 @@ def center_crop_pad(node: Reader, build: Builder) -> ir.Value:
         starts.append(cut // 2)
         ends.append(shape[axis] - (cut - cut // 2))
         pads[axis], pads[axis + len(shape)] = grow // 2, grow - grow // 2
-    return pad_all(build, slice_axes(build, node.input(), starts, ends, axes), pads, "constant", None)
+    return pad_all(build, slice_axes(build, node.input(), starts, ends, axes=axes), pads, "constant", None)
 
 
 @upgrades("DepthToSpace", 1, 11, 13, 28)

@@ -60,7 +60,7 @@ def fused_gemm(node: Reader, build: Builder) -> ir.Value:
 
 @upgrades("FusedMatMul", domain=MICROSOFT)
 def fused_matmul(node: Reader, build: Builder) -> ir.Value:
-    """alpha * A' B', each transposed in its last two axes on demand."""
+    """Alpha * A' B', each transposed in its last two axes on demand."""
     if node.integer("transBatchA", 0) or node.integer("transBatchB", 0):
         raise Opaque("FusedMatMul with transposed batches")
     a, b = (_transposed(build, node.input(i), node.integer(name, 0)) for i, name in ((0, "transA"), (1, "transB")))
@@ -96,7 +96,7 @@ def fast_gelu(node: Reader, build: Builder) -> ir.Value:
 
 @upgrades("QuickGelu", domain=MICROSOFT)
 def quick_gelu(node: Reader, build: Builder) -> ir.Value:
-    """x * sigmoid(alpha * x)."""
+    """X * sigmoid(alpha * x)."""
     x, alpha = node.input(), node.number("alpha", 1.702)
     inner = x if alpha == 1.0 else build.op("Mul", x, build.like(alpha, x, "alpha"))
     return build.op("Mul", x, build.op("Sigmoid", inner))

@@ -68,10 +68,7 @@ def arg(node: Reader, build: Builder) -> ir.Value:
 @upgrades("TopK", 1, 10, 11, 24)
 def top_k(node: Reader, build: Builder) -> list[ir.Value]:
     """TopK with constant k, as an attribute up to opset 9."""
-    if node.version == 1:
-        k = node.integer("k")
-    else:
-        k = (node.int_list(1, "number k") or [0])[0]
+    k = node.integer("k") if node.version == 1 else (node.int_list(1, "number k") or [0])[0]
     axis = node.axis(-1)
     return build.many(
         "TopK",

@@ -76,7 +76,7 @@ def resize(node: Reader, build: Builder) -> ir.Value:
         words["roi"] = _region(node.constant(1, "region"), axes, rank)
     scales, sizes = node.constant(2, "scales"), node.int_list(3, "sizes")
     if sizes and policy != "stretch":
-        return _kept_ratio(build, x, axes, sizes, policy, words)
+        return _kept_ratio(build, x, axes=axes, sizes=sizes, policy=policy, words=words)
     if sizes:
         return _resize(build, x, sizes=_whole(shape, axes, sizes), **words)
     if scales is not None and scales.size:
@@ -102,12 +102,12 @@ def _region(given: Array | None, axes: Sequence[int], rank: int) -> Array:
 
 
 def _kept_ratio(
-    build: Builder, x: ir.Value, axes: Sequence[int], sizes: Sequence[int], policy: str, words: dict[str, Any]
+    build: Builder, x: ir.Value, *, axes: Sequence[int], sizes: Sequence[int], policy: str, words: dict[str, Any]
 ) -> ir.Value:
-    """`keep_aspect_ratio_policy`: one scale for all axes, sizes rounded half up, coordinates by the scale (ONNX Resize-18).
+    """`keep_aspect_ratio_policy`: one scale for all axes, sizes rounded half up, coordinates by the scale.
 
     Where rounding up asks for more elements than the scale gives, the data is first extended by its edge, which is what
-    sampling behind the end reads.
+    sampling behind the end reads. Source: ONNX Resize-18.
     """
     shape = canon.shape(x)
     ratios = [np.float32(size) / np.float32(shape[axis]) for axis, size in zip(axes, sizes, strict=True)]
@@ -126,7 +126,7 @@ def _kept_ratio(
     extended = pad_all(build, x, pads, "edge", None)
     scales = _whole([1.0] * len(shape), axes, [float(scale)] * len(axes))
     y = _resize(build, extended, scales=np.asarray(scales), **words)
-    return slice_axes(build, y, [0] * len(shape), wanted, range(len(shape)))
+    return slice_axes(build, y, [0] * len(shape), wanted, axes=range(len(shape)))
 
 
 def _resize(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -40,7 +39,8 @@ class _Window:
 def _window(node: Reader, sizes: Sequence[int], kernel: Sequence[int]) -> _Window:
     """The window attributes of a Conv or pool over spatial `sizes`.
 
-    SAME: the output has ceil(size / stride) elements, the odd one of the padding goes behind (UPPER) or in front (LOWER).
+    SAME: the output has ceil(size / stride) elements, the odd one of the padding goes behind (UPPER) or in front
+    (LOWER).
     """
     rank = len(sizes)
     kernel = tuple(kernel)
@@ -88,8 +88,8 @@ def conv(node: Reader, build: Builder) -> ir.Value:
 def conv_transpose(node: Reader, build: Builder) -> ir.Value:
     """ConvTranspose; `output_shape` and `auto_pad` become pads (and output_padding where pads would be negative).
 
-    total = stride (size - 1) + output_padding + span - output; the larger half in front for NOTSET and SAME_LOWER, behind
-    for SAME_UPPER (recipes 3.11, as onnxruntime does).
+    total = stride (size - 1) + output_padding + span - output; the larger half in front for NOTSET and SAME_LOWER,
+    behind for SAME_UPPER (recipes 3.11, as onnxruntime does).
     """
     sizes, weight = node.shape()[2:], canon.shape(node.input(1))
     rank = len(sizes)
