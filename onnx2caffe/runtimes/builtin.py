@@ -14,7 +14,7 @@ import numpy as np
 from onnx2caffe.caffe.layers import LAYERS, Input
 from onnx2caffe.caffe.net import Net
 from onnx2caffe.caffe.read import read_net
-from onnx2caffe.canon import OPSET, Shape
+from onnx2caffe.canon import Shape
 from onnx2caffe.errors import UsageError
 from onnx2caffe.runtimes import ort
 from onnx2caffe.runtimes.base import Array, Feeds, NetFiles, Tap
@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Builtin"]
 
-_IR_VERSION = 11
+_OPSET, _IR_VERSION = 21, 10
+"""The last opset at which onnxruntime has a kernel for every op that layers use (MaxRoiPool is gone at 22)."""
 _FED = 1024
 """Constants of this many bytes or more are fed, smaller ones stand in the model."""
 
@@ -95,7 +96,7 @@ class _Program:
             value, shape = np.asarray(feed[blob], np.float32), net.shapes[blob]
             if value.size != np.prod(shape):
                 raise UsageError(f"input {blob!r} has shape {shape}, the value {value.shape}")
-            values[name] = np.ascontiguousarray(value.reshape(shape))
+            values[name] = np.asarray(value.reshape(shape), order="C")
         results = self.session.run(list(self.outputs.values()), {**values, **self.constants})
         return dict(zip(self.outputs, results, strict=True))
 
@@ -167,7 +168,7 @@ class _Builder:
             self.initializers.append(numpy_helper.from_array(array, name))
         else:
             self._declare(name, array)
-            self.fed[name] = np.ascontiguousarray(array)
+            self.fed[name] = np.asarray(array, order="C")
         return name
 
     def shape(self, value: Any) -> Shape:
@@ -188,7 +189,7 @@ class _Builder:
         graph = helper.make_graph(
             self.nodes, "net", self.inputs, [onnx.ValueInfoProto(name=name) for name in outputs], self.initializers
         )
-        opsets = [helper.make_opsetid("", OPSET)]
+        opsets = [helper.make_opsetid("", _OPSET)]
         serialized: bytes = helper.make_model(graph, opset_imports=opsets, ir_version=_IR_VERSION).SerializeToString()
         return serialized
 

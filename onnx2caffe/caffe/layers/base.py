@@ -45,7 +45,7 @@ class LayerError(ValueError):
 
 
 class OnnxBuilder(Protocol):
-    """Where `as_onnx` writes ONNX (opset 23) nodes. Values are opaque handles."""
+    """Where `as_onnx` writes ONNX nodes (the default domain at opset 21). Values are opaque handles."""
 
     def op(self, type: str, *inputs: Any, outputs: int = 1, **attributes: Any) -> Any:
         """Adds a node; returns its output handle, or a tuple of them when `outputs` > 1. None = absent input."""
