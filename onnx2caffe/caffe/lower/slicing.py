@@ -73,7 +73,7 @@ def _gather_crop(net: Emitter, x: Blob, axis: int, indices: Sequence[int]) -> Bl
 def _gather_shuffle(net: Emitter, x: Blob, axis: int, indices: Sequence[int]) -> Blob:
     """A channel shuffle (recipes 5.11)."""
     size = x.shape[axis]
-    group = indices.index(1) if 1 in indices[1:] else size
+    group = indices[1:].index(1) + 1 if 1 in indices[1:] else size
     if axis != 1 or size % group or not np.array_equal(indices, np.arange(size).reshape(group, -1).T.ravel()):
         raise Refused(f"the index list of axis {axis} is no channel shuffle")
     return net.recipe("shuffle", x, group)
