@@ -212,7 +212,7 @@ def infer(
         found = shape_inference.infer_node_outputs(
             schema, node, types, data, opset_imports=[helper.make_opsetid("", version)]
         )
-    except (shape_inference.InferenceError, onnx.defs.SchemaError, RuntimeError) as error:
+    except (shape_inference.InferenceError, onnx.checker.ValidationError, RuntimeError, ValueError) as error:
         raise Opaque(f"its inputs do not fit: {' '.join(str(error).split())}") from error
     if op_type in _LIKE_INPUT:
         return [types[names[0]]]

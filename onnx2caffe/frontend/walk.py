@@ -22,7 +22,7 @@ from onnx2caffe.frontend.builder import Builder, Opaque, infer, widened
 from onnx2caffe.frontend.files import Payloads
 from onnx2caffe.frontend.reader import Entry, Reader
 from onnx2caffe.frontend.structure import live, node_label
-from onnx2caffe.frontend.upgrade import INLINED, UPGRADES
+from onnx2caffe.frontend.upgrade import INLINED, REASONS, UPGRADES
 
 __all__ = ["Scope", "Walk"]
 
@@ -356,7 +356,7 @@ def _unknown(domain: str, op_type: str, version: int, opsets: Mapping[str, int])
         )
     if any(op == op_type and d == "" for d, op, _ in UPGRADES):
         return f"version {version} of {op_type} (ai.onnx {opsets.get('')}) has not been read"
-    return f"{op_type} has no canonical form"
+    return REASONS.get(op_type, f"{op_type} has no canonical form")
 
 
 def _need_static(inputs: Sequence[Entry | None]) -> None:

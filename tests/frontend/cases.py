@@ -375,6 +375,9 @@ def products() -> list[Case]:
         Case("MatMulInteger", (10,), (ints(2, 3, dtype=np.uint8, low=0), Const(ints(3, 4, dtype=np.uint8, low=0)))),
         Case("Attention", (23, 24, 25), (f(1, 2, 3, 4), f(1, 2, 5, 4), f(1, 2, 5, 4))),
         Case("RotaryEmbedding", (23,), (f(1, 2, 3, 4), w(1, 3, 2), w(1, 3, 2))),
+        Case("CausalConvWithState", (27,), (f(2, 3, 6), w(3, 1, 4))),
+        Case("NegativeLogLikelihoodLoss", (12, 13, 22), (f(3, 5), ints(3, low=0, high=5))),
+        Case("SoftmaxCrossEntropyLoss", (12, 13), (f(3, 5), ints(3, low=0, high=5))),
         Case("AffineGrid", (20,), (f(2, 2, 3), i64(2, 3, 4, 5))),
         Case("AffineGrid", (20,), (f(2, 3, 4), i64(2, 3, 4, 5, 6)), {"align_corners": 1}),
     ]
@@ -505,6 +508,7 @@ def recurrent() -> list[Case]:
         rows.append(Case(op, (7, 14), (f(5, 2, 3), *both), {"hidden_size": 4, "direction": "bidirectional"}))
         lengths = Const(np.asarray([5, 5], np.int32))
         rows.append(Case(op, (14,), (f(5, 2, 3), *weights, lengths), {"hidden_size": 4, "direction": "reverse"}))
+        rows.append(Case(op, (14, 22), (f(2, 5, 3), *weights), {"hidden_size": 4, "layout": 1}, outputs))
     rows.append(
         Case("GRU", (7, 14, 22), (f(5, 2, 3), w(1, 12, 3), w(1, 12, 4)), {"hidden_size": 4, "linear_before_reset": 1})
     )

@@ -18,6 +18,6 @@ from onnx2caffe.frontend.upgrade import (  # noqa: F401 - each fills the table
     sequence,
     window,
 )
-from onnx2caffe.frontend.upgrade.registry import INLINED, UPGRADES
+from onnx2caffe.frontend.upgrade.registry import INLINED, REASONS, UPGRADES
 
-__all__ = ["INLINED", "UPGRADES"]
+__all__ = ["INLINED", "REASONS", "UPGRADES"]

@@ -7,7 +7,7 @@ import onnx_ir as ir
 
 from onnx2caffe.frontend.builder import Builder
 from onnx2caffe.frontend.reader import Reader
-from onnx2caffe.frontend.upgrade.registry import inlined, unchanged, upgrades
+from onnx2caffe.frontend.upgrade.registry import inlined, refused, unchanged, upgrades
 
 __all__: list[str] = []
 
@@ -16,6 +16,12 @@ unchanged("Gemm", 7, 9, 11, 13)
 unchanged("MatMulInteger", 10)
 inlined("Attention", 23, 24, 25)
 inlined("RotaryEmbedding", 23)
+inlined("CausalConvWithState", 27)
+inlined("NegativeLogLikelihoodLoss", 12, 13, 22)
+inlined("SoftmaxCrossEntropyLoss", 12, 13)
+
+refused("opset 23 has no such op", "BitCast", "CumProd", "LinearAttention", "TensorScatter")
+refused("a Fourier transform has no canonical form", "DFT", "STFT")
 
 
 @upgrades("AffineGrid", 20)

@@ -6,9 +6,9 @@ import numpy as np
 import onnx_ir as ir
 
 from onnx2caffe import canon
-from onnx2caffe.frontend.builder import Builder, Opaque, widened
+from onnx2caffe.frontend.builder import RANDOM, Builder, Opaque, widened
 from onnx2caffe.frontend.reader import Reader
-from onnx2caffe.frontend.upgrade.registry import inlined, unchanged, upgrades
+from onnx2caffe.frontend.upgrade.registry import inlined, refused, unchanged, upgrades
 
 __all__: list[str] = []
 
@@ -16,6 +16,8 @@ inlined("BlackmanWindow", 17)
 inlined("HammingWindow", 17)
 inlined("HannWindow", 17)
 unchanged("MelWeightMatrix", 17)
+
+refused("it draws random numbers", *RANDOM)
 
 
 @upgrades("Constant", 1, 9, 11, 12, 13, 19, 21, 23, 24, 25)
@@ -64,7 +66,7 @@ def range_(node: Reader, build: Builder) -> ir.Value:
     node.integer("stash_type", 1)
     for index, what in enumerate(("start", "limit", "step")):
         node.constant(index, what)
-    return build.op("Range", *node.inputs)
+    return build.op("Range", *(build.reshape(value, ()) for value in node.present))
 
 
 @upgrades("EyeLike", 9, 22)
@@ -74,14 +76,3 @@ def eye_like(node: Reader, build: Builder) -> ir.Value:
     rows, columns = node.shape()
     eye = np.eye(rows, columns, k=node.integer("k", 0))
     return build.const(eye.astype(widened(dtype).numpy()), "eye")
-
-
-@upgrades("Bernoulli", 15, 22)
-@upgrades("Multinomial", 7, 22)
-@upgrades("RandomNormal", 1, 22)
-@upgrades("RandomNormalLike", 1, 22)
-@upgrades("RandomUniform", 1, 22)
-@upgrades("RandomUniformLike", 1, 22)
-def random(node: Reader, build: Builder) -> ir.Value:
-    """Nothing another runtime could repeat."""
-    raise Opaque("it draws random numbers")

@@ -9,13 +9,16 @@ import onnx_ir as ir
 from onnx2caffe.frontend.builder import Builder
 from onnx2caffe.frontend.reader import Entry, Reader
 
-__all__ = ["INLINED", "MICROSOFT", "UPGRADES", "Upgrade", "inlined", "unchanged", "upgrades"]
+__all__ = ["INLINED", "MICROSOFT", "REASONS", "UPGRADES", "Upgrade", "inlined", "refused", "unchanged", "upgrades"]
 
 Upgrade = Callable[[Reader, Builder], ir.Value | Sequence[Entry | None]]
 
 MICROSOFT = "com.microsoft"
 
 UPGRADES: dict[tuple[str, str, int], Upgrade] = {}
+
+REASONS: dict[str, str] = {}
+"""Why ops of ai.onnx that are in no version in the table have no canonical form."""
 
 
 def upgrades(op_type: str, *versions: int, domain: str = "") -> Callable[[Upgrade], Upgrade]:
@@ -36,6 +39,11 @@ def upgrades(op_type: str, *versions: int, domain: str = "") -> Callable[[Upgrad
 def unchanged(op_type: str, *versions: int) -> None:
     """Register versions that mean what opset 23 means: same inputs, same attributes, each made explicit."""
     upgrades(op_type, *versions)(_same)
+
+
+def refused(reason: str, *op_types: str) -> None:
+    """State why no version of these ops has a canonical form."""
+    REASONS.update(dict.fromkeys(op_types, reason))
 
 
 def inlined(op_type: str, *versions: int) -> None:

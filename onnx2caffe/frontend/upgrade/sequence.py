@@ -10,9 +10,13 @@ import onnx_ir as ir
 from onnx2caffe import canon
 from onnx2caffe.frontend.builder import Builder, Opaque
 from onnx2caffe.frontend.reader import Entry, Reader
-from onnx2caffe.frontend.upgrade.registry import upgrades
+from onnx2caffe.frontend.upgrade.registry import refused, upgrades
 
 __all__: list[str] = []
+
+refused("control flow that depends on data", "Loop", "Scan", "SequenceMap")
+refused("strings", "RegexFullMatch", "StringConcat", "StringNormalizer", "StringSplit", "TfIdfVectorizer")
+refused("an encoded picture as input", "ImageDecoder")
 
 
 def _items(node: Reader, index: int = 0) -> tuple[ir.Value, ...]:
