@@ -127,7 +127,8 @@ def _translate(net: Net, taps: Sequence[Tap]) -> _Program:
     if wanted:
         raise UsageError(f"the net has no layer {min(wanted)!r}")
     inputs = {blob: current[blob] for blob in net.inputs}
-    return _Program(ort.session(builder.model(outputs.values())), builder.fed, inputs, outputs)
+    session = ort.session(builder.model(outputs.values()))
+    return _Program(session, builder.fed, inputs, {tap: outputs[tap] for tap in taps})
 
 
 def _outputs(builder: _Builder, current: Mapping[str, str], taps: Sequence[Tap]) -> dict[Tap, str]:

@@ -90,11 +90,11 @@ def _normalisation():
 
 def _convolutions():
     parameters = [
-        dict(kernel_size=(1,)),
-        dict(kernel_size=(3,), pad=(1,), stride=(2,)),
-        dict(kernel_size=(2, 3), pad=(2, 0), stride=(1, 3), dilation=(2, 1)),
-        dict(kernel_size=(3, 1), pad=(4, 3), stride=(3, 1)),
-        dict(kernel_size=(3,), stride=(2,), dilation=(3,), pad=(2,)),
+        {"kernel_size": (1,)},
+        {"kernel_size": (3,), "pad": (1,), "stride": (2,)},
+        {"kernel_size": (2, 3), "pad": (2, 0), "stride": (1, 3), "dilation": (2, 1)},
+        {"kernel_size": (3, 1), "pad": (4, 3), "stride": (3, 1)},
+        {"kernel_size": (3,), "stride": (2,), "dilation": (3,), "pad": (2,)},
     ]
     for options, group, bias, size in itertools.product(parameters, [1, 2], [True, False], [(6, 7), (9, 8)]):
         yield Case(L.Convolution(num_output=6, group=group, bias_term=bias, **options), [(2, 4, *size)])
@@ -117,9 +117,10 @@ def _convolutions():
 
 
 def _poolings():
+    kernels, strides, pads = [(2,), (3,), (3, 2)], [(1,), (2,), (4, 3)], [(0,), (1,), (1, 0)]
     for pool, (h, w), kernel, stride, pad, mode in itertools.product(
-        ["MAX", "AVE"], [(6, 7), (5, 3)], [(2,), (3,), (3, 2)], [(1,), (2,), (4, 3)], [(0,), (1,), (1, 0)], [None, "FLOOR"]
-    ):  # fmt: skip
+        ["MAX", "AVE"], [(6, 7), (5, 3)], kernels, strides, pads, [None, "FLOOR"]
+    ):
         layer = L.Pooling(pool=pool, kernel_size=kernel, stride=stride, pad=pad, round_mode=mode)
         if mode is None or (h, w) == (6, 7):
             yield Case(layer, [(2, 3, h, w)])
@@ -138,12 +139,18 @@ def _poolings():
 
 
 def _shapes():
-    for options in [
-        dict(shape=(0, -1)), dict(shape=(60, 2)), dict(shape=(-1,)), dict(shape=(0, 0, 20)), dict(shape=(4, 5), axis=2),
-        dict(shape=(1,), axis=-1, num_axes=0), dict(shape=(1,), axis=1, num_axes=0), dict(shape=(-1, 0), axis=1, num_axes=2),
-        dict(shape=(10, 2), axis=-3, num_axes=2),
-    ]:  # fmt: skip
-        yield Case(L.Reshape(**options), [FOUR])
+    for shape, axis, num_axes in [
+        ((0, -1), 0, -1),
+        ((60, 2), 0, -1),
+        ((-1,), 0, -1),
+        ((0, 0, 20), 0, -1),
+        ((4, 5), 2, -1),
+        ((1,), -1, 0),
+        ((1,), 1, 0),
+        ((-1, 0), 1, 2),
+        ((10, 2), -3, 2),
+    ]:
+        yield Case(L.Reshape(shape=shape, axis=axis, num_axes=num_axes), [FOUR])
     yield Case(L.Reshape(shape=()), [(1, 1)])
     yield Case(L.Reshape(shape=(1, 1)), [()])
     for axis, end in [(1, -1), (0, -1), (1, 2), (-2, -1), (2, 1), (3, 3), (0, 0)]:
@@ -177,16 +184,16 @@ def _shapes():
 
 def _resizes():
     for options in [
-        dict(), dict(scale=3), dict(scale_h=2, scale_w=3), dict(upsample_h=7, upsample_w=9), dict(stride=2, scale=0.5),
-        dict(stride_h=3), dict(scale=2, pad_out_h=True, pad_out_w=True), dict(scale=1.5),
+        {}, {"scale": 3}, {"scale_h": 2, "scale_w": 3}, {"upsample_h": 7, "upsample_w": 9}, {"stride": 2, "scale": 0.5},
+        {"stride_h": 3}, {"scale": 2, "pad_out_h": True, "pad_out_w": True}, {"scale": 1.5},
     ]:  # fmt: skip
         yield Case(L.Upsample(**options), [FOUR])
         yield Case(L.Upsample(mode="BILINEAR", **options), [FOUR])
     mask = np.stack([np.random.default_rng(i).permutation(80)[:20] for i in range(6)])
     yield Case(L.Upsample(scale=2), [FOUR, FOUR], {1: mask})
     for options in [
-        dict(height=9, width=3), dict(height=1, width=1), dict(zoom_factor=3), dict(shrink_factor=2),
-        dict(shrink_factor=2, zoom_factor=2), dict(height=7, width=8, pad_beg=-1, pad_end=-1),
+        {"height": 9, "width": 3}, {"height": 1, "width": 1}, {"zoom_factor": 3}, {"shrink_factor": 2},
+        {"shrink_factor": 2, "zoom_factor": 2}, {"height": 7, "width": 8, "pad_beg": -1, "pad_end": -1},
     ]:  # fmt: skip
         yield Case(L.Interp(**options), [FOUR])
     yield Case(L.Interp(), [FOUR, (1, 1, 7, 6)])

@@ -52,8 +52,8 @@ class ROIPooling(Layer):
 class PSROIPooling(Layer):
     """Position-sensitive averages (R-FCN's layer).
 
-    bottoms: map (N, output_dim * group_size², H, W), rois (R,5); top (R, output_dim, group_size, group_size). Bin (i, j)
-    of channel c averages its own input channel (c * group_size + i) * group_size + j. An empty bin gives 0.
+    bottoms: map (N, output_dim * group_size^2, H, W), rois (R,5); top (R, output_dim, group_size, group_size). Bin
+    (i, j) of channel c averages its own input channel (c * group_size + i) * group_size + j. An empty bin gives 0.
     """
 
     type: ClassVar[str] = "PSROIPooling"
