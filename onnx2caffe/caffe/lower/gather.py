@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from onnx2caffe.caffe.layers import Concat, Deconvolution, Embed, Scale
-from onnx2caffe.caffe.lower.arithmetic import extreme, linear, product
+from onnx2caffe.caffe.lower.arithmetic import above, extreme, linear, negative, product
 from onnx2caffe.caffe.lower.blocks import reshape
 from onnx2caffe.caffe.lower.emitter import Emitter
 from onnx2caffe.caffe.lower.layout import transpose
@@ -105,14 +105,20 @@ def _gather(op: Op, net: Emitter) -> Blob:
 
 @lowers("Gather", variant="Embed")
 def _embed(op: Op, net: Emitter) -> Blob:
-    """A constant table read by computed indices (recipes 11.7). Embed reads negative ones unchecked."""
+    """A constant table read by computed indices (recipes 11.7)."""
     axis = int(op.attribute("axis", 0))
     table = np.moveaxis(op.need_const(0, "data"), axis, 0)
     entries, rest = table.shape[0], table.shape[1:]
     weights = table.reshape(entries, -1).astype(np.float32, copy=False)
-    y = net(Embed(num_output=weights.shape[1], input_dim=entries, bias_term=False, blobs=(weights,)), op.blob(1))
-    indices, before = math.prod(op.shape(1)), math.prod(rest[:axis])
-    return transpose(net, y, (1, 0, 2), (indices, before, math.prod(rest[axis:])), op.outputs[0])
+    indices = _unsigned(net, op.blob(1), entries) if op.dtype(1).is_signed() else op.blob(1)
+    y = net(Embed(num_output=weights.shape[1], input_dim=entries, bias_term=False, blobs=(weights,)), indices)
+    seen = math.prod(indices.shape), math.prod(rest[:axis]), math.prod(rest[axis:])
+    return transpose(net, y, (1, 0, 2), seen, op.outputs[0])
+
+
+def _unsigned(net: Emitter, indices: Blob, entries: int) -> Blob:
+    """Negative indices counted from the end: Embed would read before its table, unchecked."""
+    return linear(net, [(indices, 1.0), (above(net, negative(net, indices)), float(entries))])
 
 
 @lowers("GatherElements", "GatherND", "ReverseSequence", "Compress")

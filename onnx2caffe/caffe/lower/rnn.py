@@ -182,8 +182,8 @@ def _continues(net: Emitter, steps: int, items: int, first: float) -> Blob:
     return net(Concat(axis=0), start, rest)
 
 
-_Step = Callable[["_Cell", list[Blob], Blob | None, Blob | None], tuple[Blob, Blob | None]]
-"""One step: the gates' input parts and the previous states (None = zero) -> the new states."""
+_Step = Callable[["_Cell", Blob, Blob | None, Blob | None], tuple[Blob, Blob | None]]
+"""One step: the input part of all gates and the previous states (None = zero) -> the new states."""
 
 
 @dataclass(frozen=True)
@@ -194,22 +194,26 @@ class _Cell:
     net: Emitter
     d: _Direction
 
-    def inner(self, h: Blob | None, first: int, end: int, bias: bool = False) -> list[Blob | None]:
-        """R times h (plus its bias) for the gates [first, end), one blob each; None for a zero state."""
-        if h is None:
-            return [None] * (end - first)
-        rows = slice(first * self.d.hidden, end * self.d.hidden)
-        blobs = (self.d.r[rows], self.d.rb[rows]) if bias else (self.d.r[rows],)
-        y = self.net(InnerProduct(num_output=len(blobs[0]), axis=2, bias_term=bias, blobs=blobs), h)
-        return [*_gates(self.net, y, end - first)]
+    def inner(self, h: Blob, gates: int, first: int = 0, bias: Array | None = None) -> Blob:
+        """R times h, plus a bias, for `gates` gates from `first` on."""
+        weights = self.d.r[first * self.d.hidden : (first + gates) * self.d.hidden]
+        blobs = (weights,) if bias is None else (weights, bias)
+        return self.net(InnerProduct(num_output=len(weights), axis=2, bias_term=bias is not None, blobs=blobs), h)
 
-    def gate(self, activation: int, *parts: Blob | None) -> Blob:
-        """The activation of a sum, clipped where the node says so."""
-        known = [part for part in parts if part is not None]
-        total = linear(self.net, [(part, 1.0) for part in known])
-        if limit := self.op.attribute("clip"):
-            total = self.net.recipe("clip", total, -float(limit), float(limit))
-        return self.d.activations[activation](self.net, total)
+    def total(self, *parts: Blob | None) -> Blob:
+        """The sum of what is there, clipped where the node says so: the input of an activation."""
+        y = linear(self.net, [(part, 1.0) for part in parts if part is not None])
+        limit = self.op.attribute("clip")
+        return self.net.recipe("clip", y, -float(limit), float(limit)) if limit else y
+
+    def cut(self, x: Blob, *gates: int) -> list[Blob]:
+        """The last axis in parts of so many gates."""
+        points = np.cumsum(gates)[:-1] * self.d.hidden
+        return list(self.net.many(Slice(axis=2, slice_point=tuple(int(p) for p in points), tops=len(gates)), x))
+
+    def activate(self, index: int, x: Blob) -> Blob:
+        """The direction's activation number `index`."""
+        return self.d.activations[index](self.net, x)
 
     def peephole(self, gate: int, c: Blob | None) -> Blob | None:
         """P times the cell state, for the gate's share of P (order i, o, f)."""
@@ -217,13 +221,6 @@ class _Cell:
             return None
         values = self.d.peepholes[gate * self.d.hidden : (gate + 1) * self.d.hidden]
         return self.net(Scale(axis=2, num_axes=1, blobs=(values,)), c)
-
-
-def _gates(net: Emitter, x: Blob, count: int) -> list[Blob]:
-    """The last axis in equal parts."""
-    size = x.shape[2] // count
-    points = tuple(size * i for i in range(1, count))
-    return [x] if count == 1 else list(net.many(Slice(axis=2, slice_point=points, tops=count), x))
 
 
 def _unroll(op: Op, net: Emitter, x: Blob, d: _Direction) -> _Sequence:
@@ -236,11 +233,11 @@ def _unroll(op: Op, net: Emitter, x: Blob, d: _Direction) -> _Sequence:
         bias = np.concatenate([bias[: 2 * d.hidden], d.wb[2 * d.hidden :]])
     parts = net(InnerProduct(num_output=len(d.w), axis=2, blobs=(d.w, bias)), x)
     inputs = net.many(Slice(axis=0, slice_point=tuple(range(1, steps)), tops=steps), parts) if steps > 1 else (parts,)
-    step, gates = _STEPS[op.type]
+    step = _STEPS[op.type]
     cell, h, c = _Cell(op, net, d), d.h, d.c
     states: list[Blob] = []
     for part in reversed(inputs) if d.reverse else inputs:
-        h, c = step(cell, _gates(net, part, gates), h, c)
+        h, c = step(cell, part, h, c)
         states.append(h)
     y = _joined(net, states[::-1] if d.reverse else states, 0) if op.wanted(0) else None
     return _Sequence(y, h if op.wanted(1) else None, c if op.wanted(2) else None)
@@ -250,47 +247,51 @@ def _resets_late(op: Op) -> bool:
     return op.type == "GRU" and bool(op.attribute("linear_before_reset", 0))
 
 
-def _rnn_step(cell: _Cell, x: list[Blob], h: Blob | None, c: Blob | None) -> tuple[Blob, Blob | None]:
+def _rnn_step(cell: _Cell, x: Blob, h: Blob | None, c: Blob | None) -> tuple[Blob, Blob | None]:
     """The new state f(x + R h)."""
-    return cell.gate(0, x[0], *cell.inner(h, 0, 1)), c
+    return cell.activate(0, cell.total(x, h and cell.inner(h, 1))), c
 
 
-def _gru_step(cell: _Cell, x: list[Blob], h: Blob | None, c: Blob | None) -> tuple[Blob, Blob | None]:
+def _gru_step(cell: _Cell, x: Blob, h: Blob | None, c: Blob | None) -> tuple[Blob, Blob | None]:
     """z, r = f(x + R h); n = g(x + R (r h)), or g(x + r (R h + b)); the new state n + z (h - n) (ONNX GRU)."""
-    net = cell.net
-    rz, rr = cell.inner(h, 0, 2)
-    z = cell.gate(0, x[0], rz)
-    hidden: Blob | None
-    if _resets_late(cell.op):
-        (hidden,) = cell.inner(h, 2, 3, bias=True)
-        start = np.broadcast_to(cell.d.rb[2 * cell.d.hidden :], x[2].shape)
-        hidden = product(net, [cell.gate(0, x[1], rr), start if hidden is None else hidden])
+    net, late = cell.net, _resets_late(cell.op)
+    x_zr, x_n = cell.cut(x, 2, 1)
+    if not late:
+        inner, hidden = h and cell.inner(h, 2), h
+    elif h is None:
+        inner, hidden = None, net.recipe("constant", np.broadcast_to(cell.d.rb[2 * cell.d.hidden :], x_n.shape))
     else:
-        (hidden,) = cell.inner(h and product(net, [cell.gate(0, x[1], rr), h]), 2, 3)
-    n = cell.gate(1, x[2], hidden)
+        bias = np.concatenate([np.zeros(2 * cell.d.hidden, np.float32), cell.d.rb[2 * cell.d.hidden :]])
+        inner, hidden = cell.cut(cell.inner(h, 3, bias=bias), 2, 1)
+    z, r = cell.cut(cell.activate(0, cell.total(x_zr, inner)), 1, 1)
+    reset = hidden and product(net, [r, hidden])
+    n = cell.activate(1, cell.total(x_n, reset if late else reset and cell.inner(reset, 1, first=2)))
     if h is None:
         return difference(net, n, product(net, [z, n])), c
     return linear(net, [(n, 1.0), (product(net, [z, difference(net, h, n)]), 1.0)]), c
 
 
-def _lstm_step(cell: _Cell, x: list[Blob], h: Blob | None, c: Blob | None) -> tuple[Blob, Blob | None]:
-    """i, f = f(x + R h + P c); c' = f c + i g(x + R h); h' = f(x + R h + P c') h(c') (ONNX LSTM)."""
-    net = cell.net
-    ri, ro, rf, rg = cell.inner(h, 0, 4)
-    i = cell.gate(0, x[0], ri, cell.peephole(0, c))
-    new = product(net, [i, cell.gate(1, x[3], rg)])
+def _lstm_step(cell: _Cell, x: Blob, h: Blob | None, c: Blob | None) -> tuple[Blob, Blob | None]:
+    """i, f = f(x + R h + P c); c' = f c + i g(x + R h); o = f(x + R h + P c'); h' = o h(c') (ONNX LSTM)."""
+    net, inner = cell.net, h and cell.inner(h, 4)
+    o: Blob | None = None
+    if cell.d.peepholes is None:
+        iof, g = cell.cut(cell.total(x, inner), 3, 1)
+        i, o, f = cell.cut(cell.activate(0, iof), 1, 1, 1)
+    else:
+        x_i, x_o, x_f, x_g = cell.cut(x if inner is None else linear(net, [(x, 1.0), (inner, 1.0)]), 1, 1, 1, 1)
+        i, f = (cell.activate(0, cell.total(part, cell.peephole(k, c))) for part, k in ((x_i, 0), (x_f, 2)))
+        g = cell.total(x_g)
+    new = product(net, [i, cell.activate(1, g)])
     if c is not None:
-        if cell.op.attribute("input_forget", 0):
-            f = power(net, i, scale=-1.0, shift=1.0)
-        else:
-            f = cell.gate(0, x[2], rf, cell.peephole(2, c))
+        f = power(net, i, scale=-1.0, shift=1.0) if cell.op.attribute("input_forget", 0) else f
         new = linear(net, [(product(net, [f, c]), 1.0), (new, 1.0)])
-    o = cell.gate(0, x[1], ro, cell.peephole(1, new))
-    return product(net, [o, cell.d.activations[2](net, new)]), new
+    if o is None:
+        o = cell.activate(0, cell.total(x_o, cell.peephole(1, new)))
+    return product(net, [o, cell.activate(2, new)]), new
 
 
-_STEPS: Mapping[str, tuple[_Step, int]] = {"LSTM": (_lstm_step, 4), "GRU": (_gru_step, 3), "RNN": (_rnn_step, 1)}
-"""Per op: its step, and the number of gates."""
+_STEPS: Mapping[str, _Step] = {"LSTM": _lstm_step, "GRU": _gru_step, "RNN": _rnn_step}
 
 
 def _names(op: Op, directions: int) -> list[str]:
