@@ -49,15 +49,19 @@ _ZERO: Array = np.zeros(())
 
 
 def arithmetic(node: ir.Node) -> Affine | None:
-    """A Mul or Add by a constant."""
-    if node.op_type not in ("Add", "Mul") or not is_float(node.outputs[0]):
+    """Mul or Add by a constant, Neg, or constant minus value; Sub and Div by a constant are Add and Mul by then."""
+    if node.op_type not in _ARITHMETIC or not is_float(node.outputs[0]):
         return None
+    if node.op_type == "Neg":
+        return Affine(source(node), -_ONE, _ZERO)
     found = constant_operand(node)
-    if found is None:
+    if found is None or (node.op_type == "Sub" and found[0] is not source(node, 1)):
         return None
     value, array = found
     constant = np.asarray(array, dtype=np.float64)
-    return Affine(value, constant, _ZERO) if node.op_type == "Mul" else Affine(value, _ONE, constant)
+    if node.op_type == "Mul":
+        return Affine(value, constant, _ZERO)
+    return Affine(value, _ONE if node.op_type == "Add" else -_ONE, constant)
 
 
 def batch_norm(node: ir.Node) -> Affine | None:
@@ -74,7 +78,7 @@ def batch_norm(node: ir.Node) -> Affine | None:
     return Affine(source(node), factor.reshape(behind), shift.reshape(behind))
 
 
-_MINUS_ONE: Array = np.array(-1, dtype=np.float32)
+_ARITHMETIC = frozenset({"Add", "Mul", "Neg", "Sub"})
 
 
 def _fits(array: Array, shape: Shape) -> bool:
@@ -82,32 +86,20 @@ def _fits(array: Array, shape: Shape) -> bool:
 
 
 class NormalizeArithmetic(NodePass):
-    """Sub, Div and Neg with constants become Mul and Add, the two forms the other passes look for."""
+    """Sub and Div by constants become Add and Mul, the forms the other passes look for."""
 
-    claim = "x−c = x+(−c), c−x = −x+c, x/c = x·(1/c), −x = x·(−1)"
-    ops = frozenset({"Div", "Neg", "Sub"})
+    claim = "x−c = x+(−c), x/c = x·(1/c)"
+    ops = frozenset({"Div", "Sub"})
 
     def rewrite(self, node: ir.Node, edit: Editor) -> bool:
-        """Respell float arithmetic with one constant; 1/c must be finite."""
-        output = node.outputs[0]
-        if not is_float(output):
+        """Respell float arithmetic with a constant on the right; 1/c must be finite."""
+        value, constant = source(node), canon.const(source(node, 1))
+        if constant is None or not is_float(value):
             return False
-        if node.op_type == "Neg":
-            edit.replace(node, "Mul", [source(node), edit.constant(_MINUS_ONE, output, "factor")])
-            return True
-        left, right = source(node, 0), source(node, 1)
-        subtrahend = canon.const(right)
         if node.op_type == "Div":
-            return subtrahend is not None and _divide(node, left, subtrahend, edit)
-        if subtrahend is not None:
-            edit.replace(node, "Add", [left, edit.constant(-subtrahend, output, "shift")])
-            return True
-        if canon.const(left) is not None:
-            minus = edit.constant(_MINUS_ONE, output, "factor")
-            negative = edit.add(node, "Mul", [right, minus], {}, shape=canon.shape(right), what="negative")
-            edit.replace(node, "Add", [negative, left])
-            return True
-        return False
+            return _divide(node, value, constant, edit)
+        edit.replace(node, "Add", [value, edit.constant(-constant, node.outputs[0], "shift")])
+        return True
 
 
 def _divide(node: ir.Node, value: ir.Value, divisor: Array, edit: Editor) -> bool:
@@ -120,10 +112,10 @@ def _divide(node: ir.Node, value: ir.Value, divisor: Array, edit: Editor) -> boo
 
 
 class ComposeAffine(NodePass):
-    """A chain of Muls and Adds by constants becomes at most one Mul and one Add, composed in float64 (13.13)."""
+    """A chain of arithmetic with constants becomes at most one Mul and one Add, composed in float64 (13.13)."""
 
     claim = "a₂·(a₁·x + c₁) + c₂ = (a₂·a₁)·x + (a₂·c₁ + c₂)"
-    ops = frozenset({"Add", "Mul"})
+    ops = _ARITHMETIC
 
     def rewrite(self, node: ir.Node, edit: Editor) -> bool:
         """Compose the chain that ends here, if that saves a node and the constants do not grow."""
@@ -131,51 +123,49 @@ class ComposeAffine(NodePass):
         if total is None:
             return False
         nodes = [node]
-        largest = 1
+        largest = max(total.factor.size, total.shift.size)
         while True:
-            inner = maker(total.value, "Add", "Mul")
+            inner = maker(total.value, *_ARITHMETIC)
             step = arithmetic(inner) if inner is not None else None
             if inner is None or step is None or only_reader(total.value) is None:
                 break
             nodes.append(inner)
             largest = max(largest, step.factor.size, step.shift.size)
             total = total.after(step)
-        largest = max(largest, *(array.size for array in arithmetic_constants(node)))
-        parts = [
-            (op, array)
-            for op, array, neutral in (("Mul", total.factor, 1), ("Add", total.shift, 0))
-            if not np.all(array == neutral)
-        ]
+        steps = _steps(total)
         shape = canon.shape(node.outputs[0])
-        if len(parts) >= len(nodes) or any(not _fits(array, shape) or array.size > largest for _, array in parts):
+        if len(steps) >= len(nodes) or not all(_fits(array, shape) and array.size <= largest for _, array in steps):
             return False
-        _emit(node, total.value, parts, nodes[1:], edit)
+        _emit(node, total.value, steps, nodes[1:], edit)
         return True
 
 
-def arithmetic_constants(node: ir.Node) -> list[Array]:
-    """The constant inputs of a node."""
-    return [array for array in map(canon.const, node.inputs) if array is not None]
+def _steps(total: Affine) -> list[tuple[str, Array]]:
+    """The fewest nodes that do this: Sub from a constant is one."""
+    if np.all(total.factor == -1) and np.any(total.shift):
+        return [("Sub", total.shift)]
+    named = (("Mul", total.factor, 1), ("Add", total.shift, 0))
+    return [(op, array) for op, array, neutral in named if not np.all(array == neutral)]
 
 
-def _emit(node: ir.Node, value: ir.Value, parts: list[tuple[str, Array]], merged: list[ir.Node], edit: Editor) -> None:
-    if not parts:
+def _emit(node: ir.Node, value: ir.Value, steps: list[tuple[str, Array]], merged: list[ir.Node], edit: Editor) -> None:
+    if not steps:
         edit.forward(node.outputs[0], value)
         return
     output = node.outputs[0]
-    constants = [edit.constant(narrow(array), output, op.lower()) for op, array in parts]
-    if len(parts) == 2:
-        value = edit.add(
-            node, parts[0][0], [value, constants[0]], {}, shape=canon.shape(output), what="scaled", merged=merged
-        )
-    edit.replace(node, parts[-1][0], [value, constants[-1]], merged=merged)
+    constants = [edit.constant(narrow(array), output, op.lower()) for op, array in steps]
+    if len(steps) == 2:
+        inputs = [value, constants[0]]
+        value = edit.add(node, steps[0][0], inputs, {}, shape=canon.shape(output), what="scaled", merged=merged)
+    op = steps[-1][0]
+    edit.replace(node, op, [constants[-1], value] if op == "Sub" else [value, constants[-1]], merged=merged)
 
 
 class FoldAffineBehind(NodePass):
     """BatchNormalization, Mul and Add by per-channel constants go into the linear op they follow (13.1–13.3)."""
 
     claim = "a·(W·x + b) + c = (a·W)·x + (a·b + c), per output channel"
-    ops: ClassVar[frozenset[str]] = frozenset({"Add", "BatchNormalization", "Mul"})
+    ops: ClassVar[frozenset[str]] = _ARITHMETIC | {"BatchNormalization"}
 
     def __init__(self, *, keep_bn: bool = False) -> None:
         super().__init__()
@@ -212,7 +202,7 @@ class FoldAffineBefore(NodePass):
     def rewrite(self, node: ir.Node, edit: Editor) -> bool:
         """Fold the affine node in front."""
         after = linear(node)
-        inner = maker(after.value, "Add", "BatchNormalization", "Mul") if after is not None else None
+        inner = maker(after.value, "BatchNormalization", *_ARITHMETIC) if after is not None else None
         if after is None or inner is None or only_reader(after.value) is None:
             return False
         affine = arithmetic(inner) or (None if self.keep_bn else batch_norm(inner))

@@ -66,6 +66,25 @@ class Editor:
         self.graph.insert_before(before, node)
         return output
 
+    def copy(
+        self,
+        node: ir.Node,
+        op: str,
+        inputs: Sequence[ir.Value | None],
+        attributes: _Attributes,
+        *,
+        shapes: Sequence[Shape],
+    ) -> Sequence[ir.Value]:
+        """A variant of `node` in front of it: other inputs and output shapes, the same element types."""
+        outputs = [
+            ir.Value(name=self._names.new(old.name or "", "moved"), shape=ir.Shape(shape), type=old.type)
+            for old, shape in zip(node.outputs, shapes, strict=True)
+        ]
+        new = ir.node(op, inputs, attributes, outputs=outputs, name=self._names.new(node.name or "", "moved"))
+        add_sources(new, canon.sources(node))
+        self.graph.insert_before(node, new)
+        return outputs
+
     def replace(
         self,
         node: ir.Node,

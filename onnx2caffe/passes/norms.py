@@ -230,7 +230,7 @@ class FoldAffineIntoNorm(NodePass):
     """Mul and Add by constants behind a normalisation go into its scale and bias."""
 
     claim = "a·(s·n + b) + c = (a·s)·n + (a·b + c)"
-    ops: ClassVar[frozenset[str]] = frozenset({"Add", "Mul"})
+    ops: ClassVar[frozenset[str]] = frozenset({"Add", "Mul", "Neg", "Sub"})
 
     def __init__(self, *, keep_bn: bool = False) -> None:
         super().__init__()

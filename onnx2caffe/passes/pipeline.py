@@ -10,6 +10,7 @@ from onnx2caffe.passes.activations import MergeClips, RaiseActivations, RaiseHar
 from onnx2caffe.passes.affine import ComposeAffine, FoldAffineBefore, FoldAffineBehind, NormalizeArithmetic
 from onnx2caffe.passes.base import Pass, Repeat
 from onnx2caffe.passes.dense import AbsorbMoversIntoDense, NormalizeGemm
+from onnx2caffe.passes.islands import CancelTransposes
 from onnx2caffe.passes.movers import MergeMovers
 from onnx2caffe.passes.noop import DropExpand, DropNoOps, ShareEqualNodes
 from onnx2caffe.passes.norms import FoldAffineIntoNorm, RaiseGroupNorm, RaiseNorm, SimplifyRoots
@@ -53,6 +54,8 @@ def pipeline(exit: str, *, keep_bn: bool = False) -> list[Pass]:
         RaiseGlobalPooling(),
         NormalizeArithmetic(),
         NormalizeGemm(),
+        # After RaiseNorm: relaid means would no longer be over trailing axes. Before the folds: it makes Convs.
+        Repeat([CancelTransposes(), MergeMovers(), DropNoOps()]),
         MergePads(),
         FoldPad(),
         Repeat(

@@ -44,9 +44,9 @@ def bn(x, y, channels, epsilon=1e-3):
     ("node", "ops"),
     [
         (("Sub", ["x", noise(4, 1, 1)]), {"Add": 1}),
-        (("Sub", [noise(4, 1, 1), "x"]), {"Mul": 1, "Add": 1}),
+        (("Sub", [noise(4, 1, 1), "x"]), {"Sub": 1}),
         (("Div", ["x", F(3)]), {"Mul": 1}),
-        (("Neg", ["x"]), {"Mul": 1}),
+        (("Neg", ["x"]), {"Neg": 1}),
         (("Div", [F(3), "x"]), {"Div": 1}),
         # 1/c is no float32
         (("Div", ["x", F(2e-39)]), {"Div": 1}),
