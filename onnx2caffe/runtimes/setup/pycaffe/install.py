@@ -52,7 +52,6 @@ def install_pycaffe(apt: Apt, jobs: int | None, force: bool) -> Path:
         if python is None:
             require_packages(apt, report)
             python = _build(folder, jobs or len(os.sched_getaffinity(0)), report)
-        report.say(f"pycaffe is ready: {python}")
     return python
 
 

@@ -33,6 +33,8 @@ VERSION = "1.0.0+bvlc9b89154"
 RUN_PACKAGES = ("numpy>=1.21", "protobuf>=3.20.2", "six")
 BUILD_PACKAGES = ("setuptools", "wheel", "pybind11>=2.13")
 
+_DECIDING = ("recipe.py", "sources.py", "compile.py", "wheel.py")
+
 INSTEAD = (
     "the builtin runtime proves exports without Caffe; any other Python that has `caffe` serves by --caffe-python PATH "
     "(for conda: environment-caffe.yml in the sources of onnx2caffe)"
@@ -40,9 +42,11 @@ INSTEAD = (
 
 
 def folder() -> Path:
-    """The folder of this version of the builder: a digest of its modules and C++ sources names it."""
+    """The folder of this version of the builder: a digest of what decides the result names it."""
+    here = Path(__file__).parent
+    files = [here / name for name in _DECIDING] + [path for path in SOURCES.rglob("*") if path.is_file()]
     digest = hashlib.sha256()
-    for path in sorted(p for p in Path(__file__).parent.rglob("*") if p.is_file() and "__pycache__" not in p.parts):
+    for path in sorted(files):
         digest.update(path.name.encode() + b"\0" + path.read_bytes())
     return cache() / "pycaffe" / digest.hexdigest()[:10]
 
