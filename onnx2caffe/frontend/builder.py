@@ -111,13 +111,8 @@ class Builder:
             else:
                 return [self.const(a, op_type.lower()) for a in results]
         known = [_static(t) for t in types]
-        node = ir.Node(
-            "",
-            op_type,
-            inputs,
-            [ir.convenience.convert_attribute(k, v) for k, v in _typed(attributes)],
-            num_outputs=outputs,
-        )
+        made = [_attribute(name, value) for name, value in attributes.items()]
+        node = ir.Node("", op_type, inputs, made, num_outputs=outputs)
         for value, (dtype, shape) in zip(node.outputs, known, strict=True):
             value.type, value.shape = ir.TensorType(dtype), ir.Shape(shape)
             value.name = self._names.new(self._label, op_type.lower())
@@ -156,8 +151,19 @@ class Builder:
         return self.op(op_type, x, inputs, keepdims=int(keepdims), noop_with_empty_axes=0)
 
 
-def _typed(attributes: dict[str, Any]) -> list[tuple[str, Any]]:
-    return [(k, ir.Tensor(v, name=k) if isinstance(v, np.ndarray) else v) for k, v in attributes.items()]
+def _attribute(name: str, value: Any) -> ir.Attr:
+    if isinstance(value, np.ndarray):
+        return ir.AttrTensor(name, ir.Tensor(value, name=name))
+    if isinstance(value, str):
+        return ir.AttrString(name, value)
+    if isinstance(value, float):
+        return ir.AttrFloat32(name, value)
+    if isinstance(value, int):
+        return ir.AttrInt64(name, value)
+    kinds = {type(item) for item in value}
+    if kinds == {str}:
+        return ir.AttrStrings(name, value)
+    return ir.AttrFloat32s(name, value) if float in kinds else ir.AttrInt64s(name, value)
 
 
 def _foldable(types: Sequence[onnx.TypeProto], arrays: Sequence[Array | None]) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 
 import onnx
 import onnx_ir as ir
@@ -336,15 +337,23 @@ def _opsets(imports: Sequence[onnx.OperatorSetIdProto]) -> dict[str, int]:
 def _version(proto: onnx.NodeProto, domain: str, opsets: Mapping[str, int]) -> int:
     if domain:
         return 1
-    try:
-        schema = onnx.defs.get_schema(proto.op_type, opsets.get("", canon.OPSET), "")
-    except onnx.defs.SchemaError:
-        raise Opaque(f"ai.onnx {opsets.get('')} has no op {proto.op_type}") from None
+    opset = opsets.get("", canon.OPSET)
+    schema = _schema(proto.op_type, opset)
+    if schema is None:
+        raise Opaque(f"ai.onnx {opset} has no op {proto.op_type}")
     if schema.deprecated:
-        raise Opaque(f"{proto.op_type} is not part of ai.onnx {opsets.get('')} (removed in {schema.since_version})")
+        raise Opaque(f"{proto.op_type} is deprecated in ai.onnx {opset}")
     if not schema.min_input <= len(proto.input) <= schema.max_input or len(proto.output) > schema.max_output:
         raise Opaque(f"{len(proto.input)} inputs and {len(proto.output)} outputs do not fit {proto.op_type}")
     return int(schema.since_version)
+
+
+@cache
+def _schema(op_type: str, opset: int) -> onnx.defs.OpSchema | None:
+    try:
+        return onnx.defs.get_schema(op_type, opset, "")
+    except onnx.defs.SchemaError:
+        return None
 
 
 def _unknown(domain: str, op_type: str, version: int, opsets: Mapping[str, int]) -> str:
