@@ -87,6 +87,8 @@ class _Reading:
         """Add one layer."""
         shapes = [self._bottom(name) for name in param.bottom]
         layer = from_message(LAYERS[_ALIASES.get(param.type, param.type)], param, len(param.top))
+        if isinstance(layer, Input) and len(layer.shape) == 1:
+            layer = Input(shape=layer.shape * len(param.top))
         self._check_sharing(param)
         layer.outline(shapes)
         if expected := layer.blob_shapes(shapes):

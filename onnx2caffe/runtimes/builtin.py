@@ -15,7 +15,7 @@ from onnx2caffe.caffe.layers import LAYERS, Input
 from onnx2caffe.caffe.net import Net
 from onnx2caffe.caffe.read import read_net
 from onnx2caffe.canon import Shape
-from onnx2caffe.errors import UsageError
+from onnx2caffe.errors import RuntimeCrash, UsageError
 from onnx2caffe.runtimes import ort
 from onnx2caffe.runtimes.base import Array, Feeds, NetFiles, Tap
 
@@ -56,6 +56,7 @@ class Builtin:
             UnreadableFile: Caffe could not read the files either.
             Unsupported: a layer type without a meaning here.
             UsageError: a feed does not fit the net's inputs, or a tap names no blob or layer.
+            RuntimeCrash: values that Caffe cannot run on either, e.g. an index beyond a table.
 
         """
         program = self._prepared(files, tuple(taps))
@@ -97,7 +98,10 @@ class _Program:
             if value.size != np.prod(shape):
                 raise UsageError(f"input {blob!r} has shape {shape}, the value {value.shape}")
             values[name] = np.asarray(value.reshape(shape), order="C")
-        results = self.session.run(list(self.outputs.values()), {**values, **self.constants})
+        try:
+            results = self.session.run(list(self.outputs.values()), {**values, **self.constants})
+        except Exception as problem:  # onnxruntime's exceptions have no base of their own
+            raise RuntimeCrash(f"builtin: {problem}") from problem
         return dict(zip(self.outputs, results, strict=True))
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from onnx2caffe.caffe import layers as L
 from onnx2caffe.caffe.net import Net, Placed
-from onnx2caffe.errors import UsageError
+from onnx2caffe.errors import RuntimeCrash, UsageError
 from onnx2caffe.runtimes.base import NetFiles, Tap
 from onnx2caffe.runtimes.builtin import Builtin
 from tests.caffe.nets import Case, feeds, one_layer, weighted, written
@@ -86,3 +86,9 @@ def test_a_file_written_anew_is_read_anew(tmp_path):
 
 def test_missing_types():
     assert Builtin().missing(["ReLU", "Foo", "Convolution"]) == ["Foo"]
+
+
+def test_an_index_beyond_the_table(tmp_path):
+    files = written(tmp_path, one_layer(Case(L.Embed(num_output=2, input_dim=3), [(1,)])))
+    with pytest.raises(RuntimeCrash, match="bounds"):
+        Builtin().run(files, [{"x0": np.array([7])}], [Tap("y0")])

@@ -197,6 +197,14 @@ def test_wrong_prototxt(text, reason, tmp_path):
         read_net(_prototxt(tmp_path, text), None)
 
 
+def test_one_shape_for_several_inputs(pycaffe, tmp_path):
+    files = NetFiles(tmp_path / "p", tmp_path / "m")
+    files.prototxt.write_text('layer { name: "in" type: "Input" top: "a" top: "b" input_param { shape { dim: 2 } } }')
+    files.caffemodel.write_bytes(b"")
+    assert read_net(files.prototxt, None).shapes == {"a": (2,), "b": (2,)}
+    pycaffe.run(files, [{"a": [1, 2], "b": [3, 4]}], [Tap("b")])
+
+
 def test_all_unknown_types_are_named(tmp_path):
     layers = [
         f'layer {{ name: "{i}" type: "{t}" bottom: "x" top: "{i}" }}' for i, t in enumerate(["Foo", "Bar", "Foo"])
