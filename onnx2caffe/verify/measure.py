@@ -9,9 +9,11 @@ elements that differ.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cached_property
 
 import numpy as np
 
@@ -19,17 +21,19 @@ from onnx2caffe.runtimes.base import Array
 
 __all__ = [
     "HALF_LIMIT",
+    "LIMIT",
+    "Distance",
     "Judgement",
+    "Noise",
     "Sample",
     "Verdict",
-    "coarsely_equal",
-    "cosine",
+    "distance",
     "judge",
-    "relative_error",
     "shaken",
 ]
 
 LIMIT = 1e-4
+"""The least relative error that is allowed to every float tensor."""
 HALF_LIMIT = 1e-2
 """What a float16 run itself may be off the exact result."""
 _LEAST_COSINE = 0.9999
@@ -63,6 +67,36 @@ class Sample:
     shaken: Array
     rough: Array | None = None
 
+    @cached_property
+    def noise(self) -> Noise:
+        """The tensor's own noise."""
+        plain = self.finite(self.plain)
+        moved = [distance(plain, self.finite(other)) for other in (self.optimised, self.shaken)]
+        return Noise(float(np.max([d.relative for d in moved])), 1 - float(np.min([d.cosine for d in moved])))
+
+    @cached_property
+    def known(self) -> Array:
+        """Where the reference is finite."""
+        return np.isfinite(self.plain)
+
+    def finite(self, values: Array) -> Array:
+        """`values` as float32, with zeros where the reference is not finite."""
+        wide = values.astype(np.float32, copy=False)
+        return wide if self.known.all() else np.where(self.known, wide, np.float32(0))
+
+
+@dataclass(frozen=True)
+class Noise:
+    """A reference's own float noise: the relative error, and by how much the cosine drops."""
+
+    relative: float
+    turned: float
+
+    @property
+    def steady(self) -> bool:
+        """Whether the reference is steady enough to judge by; a noise that is no number is not."""
+        return self.relative <= _NOISE_CAP and self.turned <= _TURN_CAP
+
 
 @dataclass(frozen=True)
 class Judgement:
@@ -80,19 +114,34 @@ class Judgement:
     why: str = ""
 
 
-def relative_error(reference: Array, candidate: Array) -> float:
-    """max|c - r| / max(max|r|, 1e-6), in float64; 0 for empty arrays."""
+@dataclass(frozen=True)
+class Distance:
+    """How far a candidate is from a reference: largest difference, the same relative to max|r|, and the cosine."""
+
+    max_abs: float
+    relative: float
+    cosine: float
+
+
+def distance(reference: Array, candidate: Array) -> Distance:
+    """Measured in float64; e = max|c - r| / max(max|r|, 1e-6), and a cosine of 1 where one of them is zero."""
     if reference.size == 0:
-        return 0.0
-    scale = max(float(np.max(np.abs(reference))), _SMALLEST)
-    return float(np.max(np.abs(candidate.astype(np.float64) - reference))) / scale
+        return Distance(0.0, 0.0, 1.0)
+    r, c = reference.ravel().astype(np.float64), candidate.ravel().astype(np.float64)
+    norm = math.sqrt(_dot(r, r)) * math.sqrt(_dot(c, c))
+    cosine = _dot(r, c) / norm if norm else 1.0
+    c -= r
+    far, scale = _peak(c), max(_peak(r), _SMALLEST)
+    return Distance(far, far / scale, cosine)
 
 
-def cosine(a: Array, b: Array) -> float:
-    """The cosine between two arrays as vectors; 1 where one of them is zero."""
-    x, y = a.ravel().astype(np.float64), b.ravel().astype(np.float64)
-    norm = float(np.linalg.norm(x) * np.linalg.norm(y))
-    return 1.0 if norm == 0 else float(x @ y) / norm
+def _dot(a: Array, b: Array) -> float:
+    """Without BLAS, whose threads take longer to meet than these vectors to multiply."""
+    return float(np.einsum("i,i->", a, b))
+
+
+def _peak(values: Array) -> float:
+    return max(float(values.max()), -float(values.min()))
 
 
 def shaken(feeds: Mapping[str, Array], amount: float) -> dict[str, Array]:
@@ -118,13 +167,6 @@ def judge(sample: Sample, candidate: Array) -> Judgement:
     return _judge_floats(sample, candidate)
 
 
-def coarsely_equal(reference: Array, candidate: Array) -> bool:
-    """Whether a candidate is as near to a float16 run as that run is to exact numbers."""
-    return reference.shape == candidate.shape and not (
-        relative_error(reference.astype(np.float32), candidate) > HALF_LIMIT
-    )
-
-
 def _differs(why: str) -> Judgement:
     return Judgement(Verdict.DIFFERS, float("inf"), LIMIT, 0.0, float("inf"), why)
 
@@ -145,10 +187,9 @@ def _judge_integers(sample: Sample, candidate: Array) -> Judgement:
     if sample.rough is not None:
         flips.append(_share(reference, sample.rough))
     allowed, error = max(flips), _share(reference, candidate)
-    wide_reference, wide_candidate = reference.astype(np.float64), candidate.astype(np.float64)
-    far = float(np.max(np.abs(wide_candidate - wide_reference)))
+    found = distance(reference, candidate)
     steady, equal = allowed < _FLIP_CAP, error <= allowed
-    return Judgement(_verdict(steady, equal), error, allowed, cosine(reference, candidate), far)
+    return Judgement(_verdict(steady, equal), error, allowed, found.cosine, found.max_abs)
 
 
 def _share(a: Array, b: Array) -> float:
@@ -156,26 +197,18 @@ def _share(a: Array, b: Array) -> float:
 
 
 def _judge_floats(sample: Sample, candidate: Array) -> Judgement:
-    reference = sample.plain
-    known = np.isfinite(reference)
-    if not _same_beyond_finite(reference, candidate, known):
+    if not _same_beyond_finite(sample, candidate):
         return _differs("not finite where the reference is, or the reverse")
-    r, c, o, s = (
-        np.where(known, array.astype(np.float32), np.float32(0))
-        for array in (reference, candidate, sample.optimised, sample.shaken)
-    )
-    noise = max(relative_error(r, o), relative_error(r, s))
-    turned = 1 - min(cosine(r, o), cosine(r, s))
-    allowed = max(LIMIT, _NOISE_FACTOR * noise)
-    error, direction = relative_error(r, c), cosine(r, c)
-    steady = noise <= _NOISE_CAP and turned <= _TURN_CAP
-    equal = error <= allowed and direction >= _LEAST_COSINE
-    far = float(np.max(np.abs(c.astype(np.float64) - r)))
-    return Judgement(_verdict(steady, equal), error, allowed, direction, far)
+    noise = sample.noise
+    allowed = max(LIMIT, _NOISE_FACTOR * noise.relative)
+    found = distance(sample.finite(sample.plain), sample.finite(candidate))
+    equal = found.relative <= allowed and found.cosine >= _LEAST_COSINE
+    return Judgement(_verdict(noise.steady, equal), found.relative, allowed, found.cosine, found.max_abs)
 
 
-def _same_beyond_finite(reference: Array, candidate: Array, known: Array) -> bool:
+def _same_beyond_finite(sample: Sample, candidate: Array) -> bool:
     """NaN exactly where the reference has it, huge of the same sign where it is infinite, finite elsewhere."""
+    reference, known = sample.plain, sample.known
     if known.all():
         return bool(np.isfinite(candidate).all())
     nan = np.isnan(reference)

@@ -15,12 +15,12 @@ from onnx2caffe.errors import RuntimeMissing
 from onnx2caffe.mapfile import CaffeSegment, ExportMap, OnnxSegment, Promise
 from onnx2caffe.runtimes import ort
 from onnx2caffe.runtimes.base import Array, Feeds, NetFiles, Runtime, Tap
-from onnx2caffe.verify.measure import HALF_LIMIT, Judgement, Verdict, cosine, judge, relative_error
+from onnx2caffe.verify.measure import HALF_LIMIT, Judgement, Verdict, distance, judge
 from onnx2caffe.verify.reference import UserModel
 
 __all__ = ["Proof", "Row", "check_runtimes", "prove"]
 
-_CHUNK_BYTES = 256 * 2**20
+_CHUNK_BYTES = 128 * 2**20
 """How much of a net's values is held per runtime at a time; more tensors are run in further rounds."""
 
 Progress = Callable[[str], None]
@@ -236,13 +236,11 @@ def _against_half(fine: Judgement, reference: Array, candidate: Array) -> Judgem
     """The judgement against the file's float32 reading, unless the float16 run itself is too far off."""
     if fine.verdict is Verdict.DIFFERS or reference.dtype.kind != "f" or reference.shape != candidate.shape:
         return fine
-    wide = reference.astype(np.float32)
-    error = relative_error(wide, candidate)
-    if not error > HALF_LIMIT:
+    found = distance(reference, candidate)
+    if not found.relative > HALF_LIMIT:
         return fine
-    far = float(np.max(np.abs(wide.astype(np.float64) - candidate)))
     why = "too far from the model's own float16 run"
-    return Judgement(Verdict.DIFFERS, error, HALF_LIMIT, cosine(wide, candidate), far, why)
+    return Judgement(Verdict.DIFFERS, found.relative, HALF_LIMIT, found.cosine, found.max_abs, why)
 
 
 def _tap(place: Promise) -> Tap:

@@ -17,7 +17,7 @@ from onnx2caffe.passes import pipeline
 from onnx2caffe.passes.base import Pass
 from onnx2caffe.runtimes import ort
 from onnx2caffe.runtimes.base import Array, Feeds, NetFiles, Runtime, Tap
-from onnx2caffe.verify.measure import LIMIT, Verdict, judge, relative_error
+from onnx2caffe.verify.measure import LIMIT, Verdict, distance, judge
 from onnx2caffe.verify.proof import Row
 from onnx2caffe.verify.reference import UserModel
 
@@ -117,7 +117,7 @@ def first_disagreement(files: NetFiles, feeds: Feeds, one: Runtime, other: Runti
     taps = [Tap(top, placed.name) for placed in net for top in placed.tops]
     (left,), (right,) = one.run(files, [feeds], taps), other.run(files, [feeds], taps)
     for tap in taps:
-        error = relative_error(left[tap], right[tap])
+        error = distance(left[tap], right[tap]).relative
         if error > LIMIT:
             return tap.layer, error
     return None
