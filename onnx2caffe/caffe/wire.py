@@ -48,7 +48,7 @@ def read_weights(path: Path) -> dict[str, list[StoredBlob]]:
     try:
         if path.stat().st_size == 0:
             return {}
-        return dict(_layers(memoryview(np.memmap(path, np.uint8, "r"))))
+        return dict(_layers(np.memmap(path, np.uint8, "r").data))
     except OSError as problem:
         raise UnreadableFile(f"cannot read {path}: {problem.strerror}") from problem
     except ValueError as problem:
