@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -100,7 +100,7 @@ class Builder:
         attributes = {name: value for name, value in attributes.items() if value is not None}
         while inputs and inputs[-1] is None:
             inputs = inputs[:-1]
-        types = infer(op_type, inputs, outputs, attributes)
+        types = infer(op_type, inputs, outputs, [_proto(name, value) for name, value in attributes.items()])
         arrays = [canon.const(v) for v in inputs]
         constant = all(a is not None or v is None for a, v in zip(arrays, inputs, strict=True))
         if constant and op_type not in RANDOM and _foldable(types, arrays):
@@ -195,7 +195,7 @@ def infer(
     op_type: str,
     inputs: Sequence[ir.Value | None],
     outputs: int,
-    attributes: dict[str, Any],
+    attributes: Iterable[onnx.AttributeProto],
     version: int = canon.OPSET,
 ) -> list[onnx.TypeProto]:
     """The types of a node's outputs, by onnx's own inference (unknown ones are empty).
@@ -206,7 +206,7 @@ def infer(
     """
     names = ["" if v is None else f"i{i}" for i, v in enumerate(inputs)]
     results = [f"o{i}" for i in range(outputs)]
-    node = helper.make_node(op_type, names, results, **{k: _proto(v, k) for k, v in attributes.items()})
+    node = onnx.NodeProto(op_type=op_type, input=names, output=results, attribute=attributes)
     types = {n: _type_proto(v) for n, v in zip(names, inputs, strict=True) if v is not None}
     data = {}
     for name, value in zip(names, inputs, strict=True):
@@ -218,7 +218,13 @@ def infer(
         found = shape_inference.infer_node_outputs(
             schema, node, types, data, opset_imports=[helper.make_opsetid("", version)]
         )
-    except (shape_inference.InferenceError, onnx.checker.ValidationError, RuntimeError, ValueError) as error:
+    except (
+        shape_inference.InferenceError,
+        onnx.checker.ValidationError,
+        onnx.defs.SchemaError,
+        RuntimeError,
+        ValueError,
+    ) as error:
         raise Opaque(f"its inputs do not fit: {' '.join(str(error).split())}") from error
     if op_type in _LIKE_INPUT:
         return [types[names[0]]]
@@ -228,5 +234,7 @@ def infer(
     return [found.get(name, onnx.TypeProto()) for name in results]
 
 
-def _proto(value: Any, name: str) -> Any:
-    return numpy_helper.from_array(value, name) if isinstance(value, np.ndarray) else value
+def _proto(name: str, value: Any) -> onnx.AttributeProto:
+    if isinstance(value, np.ndarray):
+        value = numpy_helper.from_array(value, name)
+    return helper.make_attribute(name, value, attr_type=onnx.AttributeProto.INTS if value == () else None)

@@ -252,10 +252,13 @@ def _cast(attributes: Attributes, x: Array) -> Array:
 
 
 def _dequantize(attributes: Attributes, x: Array, scale: Array, zero: Array | None = None) -> Array:
-    if x.dtype.kind not in "iu" or scale.dtype != np.float32:
+    if scale.dtype != np.float32:
         raise _Elsewhere
     block, axis = attributes["block_size"], attributes["axis"]
-    centred = x.astype(np.int32) - _spread(zero, x.shape, axis, block).astype(np.int32) if zero is not None else x
+    exact = np.int32 if x.dtype.kind in "iu" else np.float32  # 4-bit and 8-bit float types are neither to numpy
+    centred = x.astype(exact)
+    if zero is not None:
+        centred = centred - _spread(zero, x.shape, axis, block).astype(exact)
     return centred.astype(np.float32) * _spread(scale, x.shape, axis, block)
 
 

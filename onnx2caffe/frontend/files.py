@@ -74,10 +74,9 @@ class Payloads:
 
     @staticmethod
     def _view(data: memoryview, dtype: ir.DataType, elements: int) -> Array:
-        if elements * dtype.itemsize != len(data):
-            raise ValueError(
-                f"{elements} x {dtype.name} need {elements * dtype.itemsize:,} bytes, {len(data):,} are there"
-            )
+        size = elements * dtype.bitwidth // 8
+        if size != len(data):
+            raise ValueError(f"{elements:,} x {dtype.name} need {size:,} bytes, {len(data):,} are there")
         return np.frombuffer(data, dtype=dtype.numpy()) if elements else np.zeros(0, dtype.numpy())
 
     def _bytes(self, proto: onnx.TensorProto) -> memoryview | None:

@@ -8,7 +8,7 @@ import onnx
 import onnx_ir as ir
 
 from onnx2caffe.canon import Note, Shape
-from onnx2caffe.errors import FreeDimension, Unsupported, UsageError
+from onnx2caffe.errors import FreeDimension, UnreadableFile, Unsupported, UsageError
 
 __all__ = ["fix_inputs"]
 
@@ -25,6 +25,7 @@ def fix_inputs(
         UsageError: a given shape names no input, or contradicts the file.
         FreeDimension: a dimension stays free; all inputs concerned and the options to pass are named.
         Unsupported: an input is no tensor.
+        UnreadableFile: an input has no element type.
 
     """
     unknown = [name for name in given if name not in {i.name for i in inputs}]
@@ -41,9 +42,7 @@ def fix_inputs(
     free: dict[str, str] = {}
     batched: list[str] = []
     for proto in inputs:
-        if not proto.type.HasField("tensor_type"):
-            raise Unsupported(f"input {proto.name!r} is a {proto.type.WhichOneof('value')}, not a tensor")
-        dtype = ir.DataType(proto.type.tensor_type.elem_type)
+        dtype = _dtype(proto)
         dims = list(given.get(proto.name, ())) or _dims(proto)
         if dims is None:
             free[proto.name] = f"--input-shape {proto.name}:D0,D1,…  (the file gives no rank)"
@@ -69,6 +68,15 @@ def fix_inputs(
     return fixed, notes
 
 
+def _dtype(proto: onnx.ValueInfoProto) -> ir.DataType:
+    if not proto.type.HasField("tensor_type"):
+        raise Unsupported(f"input {proto.name!r} is a {proto.type.WhichOneof('value')}, not a tensor")
+    kind = proto.type.tensor_type.elem_type
+    if kind == onnx.TensorProto.UNDEFINED or kind not in onnx.TensorProto.DataType.values():
+        raise UnreadableFile(f"input {proto.name!r} has no element type that is known ({kind})")
+    return ir.DataType(kind)
+
+
 def _dims(proto: onnx.ValueInfoProto) -> list[int | str] | None:
     tensor = proto.type.tensor_type
     if not tensor.HasField("shape"):
@@ -83,7 +91,7 @@ def _complaint(proto: onnx.ValueInfoProto) -> str:
     dims = _dims(proto)
     if dims is None:
         return f"input {proto.name!r} has no shape"
-    names = [f"{i} ({d})" for i, d in enumerate(dims) if isinstance(d, str)]
+    names = [f"{i} ({d})" for i, d in enumerate(dims) if isinstance(d, str) and i > 0]
     return f"input {proto.name!r} has free dimensions {', '.join(names)} in [{', '.join(map(str, dims))}]"
 
 

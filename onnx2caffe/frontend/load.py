@@ -19,7 +19,7 @@ from onnx2caffe.frontend import names
 from onnx2caffe.frontend.builder import Builder, widened
 from onnx2caffe.frontend.files import Payloads, map_file
 from onnx2caffe.frontend.inputs import fix_inputs
-from onnx2caffe.frontend.structure import choose_outputs, live, ordered
+from onnx2caffe.frontend.structure import check_names, choose_outputs, live, ordered
 from onnx2caffe.frontend.walk import Scope, Walk
 from onnx2caffe.frontend.wire import Damaged, without_payloads
 
@@ -114,8 +114,9 @@ def _loaded(
     input_shapes: Mapping[str, Shape],
     asked: Sequence[str],
 ) -> Loaded:
-    opsets = _opsets(proto)
     graph = proto.graph
+    check_names((node for function in proto.functions for node in function.node), [graph])
+    opsets = _opsets(proto)
     nodes = ordered(graph)
     outputs = choose_outputs(graph, asked)
     nodes, needed = live(nodes, outputs)

@@ -10,12 +10,36 @@ import onnx
 
 from onnx2caffe.errors import UnreadableFile, UsageError
 
-__all__ = ["captured", "choose_outputs", "live", "node_label", "ordered"]
+__all__ = ["captured", "check_names", "choose_outputs", "live", "node_label", "ordered"]
 
 
 def node_label(node: onnx.NodeProto) -> str:
     """The user's name of a node; for one without, the name of its first output."""
     return node.name or next((name for name in node.output if name), node.op_type)
+
+
+def check_names(nodes: Iterable[onnx.NodeProto], graphs: Iterable[onnx.GraphProto] = ()) -> None:
+    """All names must be text: protobuf hands out bytes for what is no UTF-8.
+
+    Raises:
+        UnreadableFile: one is not.
+
+    """
+    for node in nodes:
+        subgraphs = [g for a in node.attribute for g in ([a.g] if a.type == onnx.AttributeProto.GRAPH else a.graphs)]
+        names = (node.name, node.op_type, node.domain, *node.input, *node.output, *(a.name for a in node.attribute))
+        _need_text(names)
+        check_names((), subgraphs)
+    for graph in graphs:
+        values = (*graph.input, *graph.output, *graph.value_info, *graph.initializer)
+        _need_text((graph.name, *(value.name for value in values)))
+        check_names(graph.node)
+
+
+def _need_text(names: Iterable[object]) -> None:
+    for name in names:
+        if not isinstance(name, str):
+            raise UnreadableFile(f"the name {name!r} is no UTF-8 text")
 
 
 def captured(node: onnx.NodeProto) -> set[str]:

@@ -174,7 +174,15 @@ class Walk:
         if proto.op_type not in _ANY_ENTRY:
             _need_static(inputs)
         reader = Reader(proto, version, inputs, attributes, self._payloads)
-        results = upgrade(reader, self._builder)
+        try:
+            results = upgrade(reader, self._builder)
+        except (
+            ArithmeticError,
+            LookupError,
+            TypeError,
+            ValueError,
+        ) as error:  # values the op's schema does not rule out
+            raise Opaque(f"its inputs or attributes do not fit {proto.op_type}-{version}: {error}") from error
         reader.finish()
         return [results] if isinstance(results, ir.Value) else list(results)
 
@@ -246,16 +254,10 @@ class Walk:
     @staticmethod
     def _guess(proto: onnx.NodeProto, scope: Scope, values: Sequence[ir.Value | None]) -> list[onnx.TypeProto]:
         unknown = [onnx.TypeProto()] * len(proto.output)
-        plain = {
-            a.name: onnx.helper.get_attribute_value(a)
-            for a in proto.attribute
-            if not a.ref_attr_name
-            and a.type not in {AttributeProto.GRAPH, AttributeProto.GRAPHS, AttributeProto.TENSOR}
-        }
-        if _domain(proto) or len(plain) < len(proto.attribute):
+        if _domain(proto) or any(a.ref_attr_name or a.HasField("g") or a.graphs for a in proto.attribute):
             return unknown
         try:
-            return infer(proto.op_type, values, len(proto.output), plain, scope.opsets.get("", canon.OPSET))
+            return infer(proto.op_type, values, len(proto.output), proto.attribute, scope.opsets.get("", canon.OPSET))
         except Opaque:
             return unknown
 
