@@ -30,7 +30,7 @@ def write_prototxt(net: Net, path: Path, header_lines: Sequence[str] = ()) -> st
     Returns the file's sha256 as hex digits.
     """
     comments = [f"# {_printable(part)}".rstrip() for line in header_lines for part in line.splitlines() or [""]]
-    text = "".join(f"{line}\n" for line in comments) + text_format.MessageToString(net_message(net))
+    text = "".join(f"{line}\n" for line in comments) + text_format.MessageToString(net_message(net), as_utf8=True)
     data = text.encode()
     path.write_bytes(data)
     return hashlib.sha256(data).hexdigest()
