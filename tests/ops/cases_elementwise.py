@@ -104,9 +104,18 @@ ARITHMETIC = [
     Case("Sum", 13, ((2, 3),)),
     *(_twice(op) for op in ("Add", "Sub", "Mul", "Max")),
     Case("Add", 14, (In((2, 3), "int64"), np.array([[1, 2, 3]]))),
-    Case("Add", 14, (In((2, 3), "uint8"), np.ones((2, 3), np.uint8)), refused=_everywhere("UINT8 wraps around")),
+    *(Case(op, 14, (In((2, 30), "uint8", high=255), np.full(1, 9, np.uint8))) for op in BINARY),
+    Case("Sub", 14, (np.full(1, 9, np.uint8), In((2, 30), "uint8", high=255)), id="Sub-uint8-left"),
+    Case("Add", 14, (In((2, 3), "uint8"), In((2, 3), "uint8")), refused=_everywhere("UINT8 wraps around")),
     Case("Div", 14, (In((2, 3), "int64"), np.array([2])), refused=_everywhere("INT64 rounds towards zero")),
     Case("Mod", 13, (In((2, 3), "int64"), np.array([2])), refused=_everywhere("integer arithmetic")),
+    *(Case("Mod", 13, (In((2, 30), "int8", low=-128, high=127), np.full(1, 7, np.int8)), {"fmod": f}) for f in (0, 1)),
+    *(
+        Case("BitShift", 11, (In((2, 30), "uint8", high=255), np.full(1, 2, np.uint8)), {"direction": d})
+        for d in ("LEFT", "RIGHT")
+    ),
+    Case("BitwiseXor", 18, (In((2, 30), "int8", low=-128, high=127), np.full(1, 21, np.int8))),
+    Case("Div", 14, (In((2, 3), "uint8"), np.zeros(1, np.uint8)), refused=_everywhere("Div by zero")),
     *(Case("Pow", 15, ((2, 3, 4), _scalar(e))) for e in (0, 1, 2, 3, -1, -2)),
     *(Case("Pow", 15, (In((2, 3), low=0.1, high=3.0), _scalar(e)), id=f"Pow-{e}") for e in (0.5, -0.5, 1.7)),
     Case("Pow", 15, (np.array([0.5, 2.0, 3.0], np.float32), (2, 3))),
@@ -171,6 +180,16 @@ COMPARISON = [
             helper.make_node("Pow", ["base", "x"], ["y"], name="node"),
         ],
         (3, 4),
+    ),
+    _chain(
+        "Div-of-index",
+        [
+            helper.make_node("ArgMax", ["x"], ["i"], axis=1),
+            helper.make_node("Constant", [], ["width"], value_ints=[5]),
+            helper.make_node("Div", ["i", "width"], ["y"], name="node"),
+        ],
+        (3, 40),
+        TensorProto.INT64,
     ),
     _chain(
         "Cast-to-index",

@@ -63,8 +63,8 @@ def of(value: ir.Value | None, depth: int = _DEPTH) -> Range:
     node = value.producer()
     if node is None or depth == 0:
         return declared
-    rule = _RULES.get(node.op_type)
-    found = rule(node, depth - 1) if rule and value is node.outputs[0] else UNKNOWN
+    rule = _RULES.get(node.op_type) if value is node.outputs[0] else _SECOND_RULES.get(node.op_type)
+    found = rule(node, depth - 1) if rule else UNKNOWN
     if math.isnan(found.lo) or math.isnan(found.hi):
         return declared
     return Range(max(declared.lo, found.lo), min(declared.hi, found.hi), declared.whole or found.whole)
@@ -154,11 +154,22 @@ def _mul(node: ir.Node, depth: int) -> Range:
     return Range(min(corners), max(corners), whole)
 
 
+def _index(node: ir.Node, depth: int) -> Range:
+    x = node.inputs[0]
+    if x is None or x.shape is None:
+        return UNKNOWN
+    return Range(0, canon.shape(x)[canon.attribute(node, "axis", 0)] - 1, whole=True)
+
+
+_SECOND_RULES: dict[str, _Rule] = {"TopK": _index, "MaxPool": _fixed(0, math.inf, whole=True)}
+"""For a node's second output."""
+
 _RULES: dict[str, _Rule] = {
     **dict.fromkeys(
         ("Reshape", "Transpose", "Slice", "Split", "Gather", "Expand", "Tile", "DepthToSpace", "SpaceToDepth"), _same
     ),
-    **dict.fromkeys(("MaxPool", "GlobalMaxPool", "ReduceMax", "ReduceMin"), _same),
+    **dict.fromkeys(("MaxPool", "GlobalMaxPool", "ReduceMax", "ReduceMin", "TopK"), _same),
+    **dict.fromkeys(("ArgMax", "ArgMin"), _index),
     **dict.fromkeys(("GlobalAveragePool", "ReduceMean"), _mean),
     **dict.fromkeys(("Cast", "CastLike"), _cast),
     **dict.fromkeys(("Concat", "Max", "Min"), _union),

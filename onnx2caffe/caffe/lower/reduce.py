@@ -31,6 +31,9 @@ from onnx2caffe.canon import Shape
 
 __all__ = ["Run", "reduce"]
 
+_WIDE = 1024
+"""A longer axis is flipped factor by factor."""
+
 _WIDEST = 4096
 """A matrix over an axis longer than this (64 MB) is no sensible layer."""
 
@@ -260,11 +263,31 @@ def _arg_input(op: Op, net: Emitter) -> tuple[Blob, int]:
 
 def _first_index(net: Emitter, x: Blob, axis: int, k: int) -> Blob:
     """Indices of the k largest along an axis, the first of equal ones first."""
+    indices = net(ArgMax(axis=axis, top_k=k), _flip(net, x, axis))
+    return power(net, indices, scale=-1.0, shift=x.shape[axis] - 1.0)
+
+
+def _flip(net: Emitter, x: Blob, axis: int) -> Blob:
+    """An axis in reverse: one matrix, or for a long axis one for each factor of its length.
+
+    Raises:
+        Refused: a long axis without factors.
+
+    """
     size = x.shape[axis]
-    if size > _WIDEST:
-        raise Refused(f"axis {axis} of {size} elements needs a matrix larger than {_WIDEST}²")
-    flipped = net.recipe("axis_map", x, axis, np.eye(size, dtype=np.float32)[::-1])
-    return power(net, net(ArgMax(axis=axis, top_k=k), flipped), scale=-1.0, shift=size - 1.0)
+    parts = [size] if size <= _WIDE else _factors(size)
+    y = reshape(net, x, (*x.shape[:axis], *parts, *x.shape[axis + 1 :]))
+    for i, part in enumerate(parts, start=axis):
+        if part > _WIDEST:
+            raise Refused(f"axis {axis} of {size} elements needs a matrix larger than {_WIDEST}²")
+        y = net.recipe("axis_map", y, i, np.eye(part, dtype=np.float32)[::-1])
+    return reshape(net, y, x.shape)
+
+
+def _factors(size: int) -> list[int]:
+    """The two factors of `size` nearest to its root; a prime stays alone."""
+    small = next(f for f in range(math.isqrt(size), 0, -1) if size % f == 0)
+    return [small, size // small] if small > 1 else [size]
 
 
 @lowers("TopK")

@@ -11,14 +11,6 @@ __all__ = ["REASONS"]
 
 _OPS_BY_REASON: dict[str, tuple[str, ...]] = {
     "no Caffe layer computes it, and no combination of layers": ("Sin", "Cos", "Tan", "Asin", "Acos", "Atan", "Det"),
-    "integer arithmetic; Caffe has float32 only": (
-        "Mod",
-        "BitShift",
-        "BitwiseAnd",
-        "BitwiseOr",
-        "BitwiseXor",
-        "BitwiseNot",
-    ),
     "Caffe's comparisons do not see NaN and infinities": ("IsNaN", "IsInf"),
     "a training loss": ("NegativeLogLikelihoodLoss", "SoftmaxCrossEntropyLoss"),
     "rounding to integers has no Caffe form; --strip-qdq drops the quantisation and says what that changes": (
