@@ -302,3 +302,27 @@ def test_the_vendors_prototxts(pytestconfig):
             assert net.inputs
             assert net.outputs
     assert refused == {"nanodet_320_raw"}, "it has two slice points for two tops, which Caffe refuses, too"
+
+
+@pytest.mark.parametrize(
+    "layer",
+    [
+        'type: "Slice"',
+        'type: "Split"',
+        'type: "Upsample" top: "y" upsample_param { scale: inf }',
+        'type: "Upsample" top: "y" upsample_param { scale: 1e30 }',
+        'type: "Convolution" top: "y" convolution_param { num_output: 2 kernel_size: 1 stride: 0 }',
+        'type: "Convolution" top: "y" convolution_param { num_output: 2 kernel_size: 1 group: 0 }',
+        'type: "Pooling" top: "y" pooling_param { kernel_h: 2 }',
+        'type: "Pooling" top: "y" pooling_param { pool: STOCHASTIC kernel_size: 2 }',
+        'type: "Reshape" top: "y" reshape_param { shape { dim: -5 } }',
+        'type: "Permute" top: "y" permute_param { order: 4000000000 }',
+        'type: "ShuffleChannel" top: "y" shuffle_channel_param { group: 0 }',
+        'type: "Reorg" top: "y" reorg_param { stride: 0 }',
+        'type: "LRN" top: "y" lrn_param { local_size: 0 }',
+        'type: "ArgMax" top: "y" argmax_param { top_k: 0 }',
+    ],
+)
+def test_nonsense_is_refused_not_run(layer, tmp_path):
+    with pytest.raises(UnreadableFile, match="layer 'a'"):
+        read_net(_prototxt(tmp_path, f'layer {{ name: "a" bottom: "x" {layer} }}'), None)

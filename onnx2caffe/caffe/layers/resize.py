@@ -108,6 +108,7 @@ class Upsample(Layer):
             factor = stride or self.stride or 2
         else:
             factor = 2 if self.scale is None else self.scale
+        require(math.isfinite(factor), f"factor {factor} is not finite")
         return math.floor(np.float32(old) * np.float32(factor)) - int(cropped)
 
 

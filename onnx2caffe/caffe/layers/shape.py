@@ -168,6 +168,7 @@ class Slice(Layer):
     def top_shapes(self, bottoms: Sequence[Shape]) -> list[Shape]:
         (x,) = bottoms
         axis = axis_index(self.axis, len(x))
+        require(self.tops > 0, "needs a top")
         return [(*x[:axis], size, *x[axis + 1 :]) for size in self._sizes(x[axis])]
 
     def as_onnx(self, g: OnnxBuilder, bottoms: Sequence[Any]) -> Sequence[Any]:
@@ -198,6 +199,7 @@ class Split(Layer):
     tops: int = 2
 
     def top_shapes(self, bottoms: Sequence[Shape]) -> list[Shape]:
+        require(self.tops > 0, "needs a top")
         return [bottoms[0]] * self.tops
 
     def as_onnx(self, g: OnnxBuilder, bottoms: Sequence[Any]) -> Sequence[Any]:
