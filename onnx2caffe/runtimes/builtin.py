@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -67,7 +68,7 @@ class Builtin:
         self._files, self._net, self._taps, self._program = (), Net(""), (), None
 
     def _prepared(self, files: NetFiles, taps: tuple[Tap, ...]) -> _Program:
-        state = tuple((path, path.stat()) for path in (files.prototxt, files.caffemodel) if path.is_file())
+        state = tuple(_state(path) for path in (files.prototxt, files.caffemodel) if path.is_file())
         if state != self._files or not state:
             self.close()
             self._net = read_net(files.prototxt, files.caffemodel)
@@ -76,6 +77,12 @@ class Builtin:
             self._program = _translate(self._net, taps)
             self._taps = taps
         return self._program
+
+
+def _state(path: Path) -> tuple[object, ...]:
+    """What changes when a file is rewritten (two stat results compare equal within one second)."""
+    found = path.stat()
+    return path, found.st_ino, found.st_size, found.st_mtime_ns
 
 
 @dataclass

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -135,7 +136,8 @@ def convert(model: onnx.ModelProto, target: Target, folder: Path) -> Written:
     lowered = lower(loaded.model, target)
     graph = loaded.model.graph
     net = finish(lowered.net, target)
-    files = NetFiles(folder / "net.prototxt", folder / "net.caffemodel")
+    fresh = Path(tempfile.mkdtemp(dir=folder))  # runtimes keep the last net by its path
+    files = NetFiles(fresh / "net.prototxt", fresh / "net.caffemodel")
     write_prototxt(net, files.prototxt, [])
     write_caffemodel(net, files.caffemodel)
     outputs = zip(loaded.outputs, graph.outputs, strict=True)
@@ -148,14 +150,9 @@ def convert(model: onnx.ModelProto, target: Target, folder: Path) -> Written:
 
 
 def reference(model: onnx.ModelProto, feeds: dict[str, Array]) -> dict[str, Array]:
-    """The model in onnxruntime, optimisations off (node names cleared: it refuses two of one name, ONNX does not)."""
-    nameless = onnx.ModelProto()
-    nameless.CopyFrom(model)
-    for node in nameless.graph.node:
-        node.ClearField("name")
-    session = ort.session(nameless.SerializeToString())
-    names = [o.name for o in session.get_outputs()]
-    return dict(zip(names, session.run(names, feeds), strict=True))
+    """The model in onnxruntime, optimisations off; float16 read as float32, as a right conversion computes."""
+    runner = ort.Reference(model.SerializeToString(), widen=True)
+    return runner.run(feeds, [o.name for o in model.graph.output])
 
 
 def difference(r: Array, c: Array) -> float:
