@@ -9,6 +9,8 @@ import onnx_ir as ir
 from onnx2caffe.passes.activations import MergeClips, RaiseActivations, RaiseHardSigmoid
 from onnx2caffe.passes.affine import ComposeAffine, FoldAffineBefore, FoldAffineBehind, NormalizeArithmetic
 from onnx2caffe.passes.base import Pass, Repeat
+from onnx2caffe.passes.branches import SumBranches
+from onnx2caffe.passes.channels import AbsorbChannelOrder, MergeGathers
 from onnx2caffe.passes.dense import AbsorbMoversIntoDense, NormalizeGemm
 from onnx2caffe.passes.islands import CancelTransposes
 from onnx2caffe.passes.movers import MergeMovers
@@ -64,9 +66,14 @@ def pipeline(exit: str, *, keep_bn: bool = False) -> list[Pass]:
                 FoldAffineIntoNorm(keep_bn=keep_bn),
                 FoldAffineBehind(keep_bn=keep_bn),
                 FoldAffineBefore(keep_bn=keep_bn),
+                # After the folds of each round: they make the branches bare Convs.
+                SumBranches(keep_bn=keep_bn),
             ]
         ),
         AbsorbMoversIntoDense(),
+        MergeGathers(),
+        AbsorbChannelOrder(),
+        # After AbsorbChannelOrder: it takes the Gather away that stands between.
         FoldSpaceToDepthIntoConv(),
     ]
 

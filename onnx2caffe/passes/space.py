@@ -29,6 +29,7 @@ _LONGEST_LIST = 4096
 
 
 def _gather(before: ir.Node, value: ir.Value, order: Array, edit: Editor) -> ir.Value:
+    """`value` with its channels in this order; itself when they are."""
     if np.array_equal(order, np.arange(canon.shape(value)[1])):
         return value
     shape = list(canon.shape(value))
@@ -62,25 +63,28 @@ class RaiseChannelMovers(NodePass):
 
     def _raise(self, node: ir.Node, chain: Chain, edit: Editor) -> bool:
         shape, target = canon.shape(chain.root), canon.shape(node.outputs[0])
-        if len(shape) != len(target) or len(shape) < 2:
-            return False
+        inside = Digits.of(chain.blocks, shape, shape)
+        if inside is not None and (shape == target or len(shape) == 4) and _permutation(node, chain, inside, edit):
+            return True
         digits = Digits.of(chain.blocks, shape, target)
-        if digits is None:
+        if digits is None or len(shape) != 4 or len(target) != 4 or digits.source[0] != digits.target[0]:
             return False
-        if shape == target:
-            return _permutation(node, chain, digits, edit)
-        if len(shape) == 4 and digits.source[0] == digits.target[0]:
-            return _depth_to_space(node, chain, digits, edit) or _space_to_depth(node, chain, digits, edit)
-        return False
+        return _depth_to_space(node, chain, digits, edit) or _space_to_depth(node, chain, digits, edit)
 
 
 def _permutation(node: ir.Node, chain: Chain, digits: Digits, edit: Editor) -> bool:
+    """A Gather of channels and, where the shape changes too, a Reshape.
+
+    On rank 3 axis 1 may be tokens, and their windows are permuted too: there only a swap of two digits is a shuffle.
+    """
     pairs = list(zip(digits.source, digits.target, strict=True))
-    if any(a != b for axis, (a, b) in enumerate(pairs) if axis != 1) or digits.size(pairs[1][0]) > _LONGEST_LIST:
+    if len(pairs) < 2 or any(a != b for axis, (a, b) in enumerate(pairs) if axis != 1):
         return False
-    order = digits.table(digits.source[1], digits.target[1])
-    indices = edit.constant(order, node.outputs[0], "channels")
-    edit.replace(node, "Gather", [chain.root, indices], {"axis": 1}, merged=chain.nodes)
+    channels = pairs[1][0]
+    if digits.size(channels) > _LONGEST_LIST or (len(pairs) == 3 and len(channels) != 2):
+        return False
+    order = digits.table(channels, pairs[1][1])
+    edit.replace_by_reshape(node, _gather(node, chain.root, order, edit), merged=chain.nodes)
     return True
 
 

@@ -33,7 +33,7 @@ def movers(first, perm, last):
 )
 def test_channel_shuffle(shape, first, perm):
     model = build({"x": shape}, movers(first, perm, shape), ["y"])
-    before_after(model, [RaiseChannelMovers()], {"Gather": 1, "Relu": 1})
+    before_after(model, [RaiseChannelMovers(), MergeMovers()], {"Gather": 1, "Relu": 1})
 
 
 def test_permutation_of_another_axis_stays():
