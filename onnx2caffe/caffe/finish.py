@@ -15,17 +15,19 @@ from onnx2caffe.caffe.layers import Input, Silence
 from onnx2caffe.caffe.lower.emitter import Rules
 from onnx2caffe.caffe.names import Namer
 from onnx2caffe.caffe.net import Net, Placed
+from onnx2caffe.caffe.reshapes import read_through
 
 __all__ = ["finish"]
 
 
 def finish(net: Net, target: Rules) -> Net:
     """The net to write: live layers in their order, unread tops silenced where the target has Silence."""
+    net = read_through(net)
     layers = _live(net)
     layers += _silence(net, layers, target)
     tops = {top for placed in layers for top in placed.tops}
     shapes = {blob: shape for blob, shape in net.shapes.items() if blob in tops}
-    return Net(net.name, _clear_of_splits(layers), shapes, net.inputs, net.outputs)
+    return Net(net.name, _clear_of_splits(layers), shapes, net.inputs, net.outputs, net.twins)
 
 
 def _live(net: Net) -> list[Placed]:

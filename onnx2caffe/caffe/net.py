@@ -31,13 +31,17 @@ class Placed:
 
 @dataclass
 class Net:
-    """Layers in execution order. Input layers come first; `outputs` are the blobs the net promises, in the user's order."""
+    """Layers in execution order, Input layers first; `outputs` are the blobs the net promises, in the user's order.
+
+    `twins`: for a Reshape's top that is no more in the net, the blob that holds the same values in C order.
+    """
 
     name: str
     layers: list[Placed] = field(default_factory=list)
     shapes: dict[str, Shape] = field(default_factory=dict)
     inputs: list[str] = field(default_factory=list)
     outputs: list[str] = field(default_factory=list)
+    twins: dict[str, str] = field(default_factory=dict)
 
     def __iter__(self) -> Iterator[Placed]:
         return iter(self.layers)
