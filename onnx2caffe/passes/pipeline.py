@@ -18,6 +18,7 @@ from onnx2caffe.passes.noop import DropExpand, DropNoOps, ShareEqualNodes
 from onnx2caffe.passes.norms import FoldAffineIntoNorm, RaiseGroupNorm, RaiseNorm, SimplifyRoots
 from onnx2caffe.passes.pad import FoldPad, MergePads
 from onnx2caffe.passes.reduce import MergeReductions, RaiseGlobalPooling
+from onnx2caffe.passes.selections import HoistSelections
 from onnx2caffe.passes.space import FoldSpaceToDepthIntoConv, RaiseChannelMovers, RaiseConcatOfSlices
 
 __all__ = ["Observer", "pipeline", "run"]
@@ -44,6 +45,8 @@ def pipeline(exit: str, *, keep_bn: bool = False) -> list[Pass]:
         RaiseChannelMovers(),
         RaiseConcatOfSlices(),
         MergeMovers(),
+        # After MergeMovers: a shuffle's last Reshape has met the Reshape in front of the selections.
+        HoistSelections(),
         # Before FoldAffineBehind takes their constants, and HardSigmoid before HardSwish, which is made of it.
         MergeClips(),
         RaiseHardSigmoid(),

@@ -14,6 +14,7 @@ from onnx import helper, numpy_helper, shape_inference
 
 from onnx2caffe import canon
 from onnx2caffe.canon import UserTensor
+from onnx2caffe.frontend import invariants
 from onnx2caffe.passes.base import Pass
 from onnx2caffe.passes.pipeline import run
 
@@ -34,7 +35,7 @@ def noise(*shape: int, seed: int = 0) -> Array:
 def build(inputs: Mapping[str, Sequence[int]], nodes: Sequence[Node], outputs: Sequence[str]) -> ir.Model:
     """A canonical model from (op, inputs, outputs, attributes) rows; an array among the inputs becomes an initializer.
 
-    An array used by identity in several places is one shared initializer.
+    A −1 in a Reshape's target is resolved. An array used by identity in several places is one shared initializer.
     """
     initializers: dict[int, onnx.TensorProto] = {}
     kept = []
@@ -61,6 +62,10 @@ def build(inputs: Mapping[str, Sequence[int]], nodes: Sequence[Node], outputs: S
     model = ir.from_proto(shape_inference.infer_shapes(proto, strict_mode=True, data_prop=True))
     for node in model.graph:
         node.meta["sources"] = (node.name,)
+        if node.op_type == "Reshape":
+            target = node.inputs[1]
+            assert target is not None
+            target.const_value = ir.tensor(i64(*canon.shape(node.outputs[0])))
     for value in [*model.graph.inputs, *(v for node in model.graph for v in node.outputs)]:
         value.meta["tensors"] = (UserTensor(value.name or "", canon.shape(value)),)
     return model
@@ -85,21 +90,9 @@ def infer_all(model: ir.Model, feeds: Mapping[str, Array]) -> dict[str, Array]:
 
 
 def check_invariants(model: ir.Model) -> None:
-    seen: set[ir.Value] = {*model.graph.inputs, *model.graph.initializers.values()}
-    names = Counter(value.name for value in seen)
+    assert list(invariants.violations(model)) == []
     for node in model.graph:
-        assert all(value is None or value in seen for value in node.inputs), f"{node.name}: not in topological order"
         assert canon.sources(node), f"{node.name} ({node.op_type}) stands for no node of the user"
-        assert any(value.uses() or value.is_graph_output() for value in node.outputs), f"{node.name} is dead"
-        assert node.op_type not in ("Identity", "Constant", "Dropout")
-        for value in node.outputs:
-            seen.add(value)
-            names[value.name] += bool(value.name)
-            assert value.dtype is not None
-            canon.shape(value)
-    assert max(names.values()) == 1, f"names given twice: {[n for n, k in names.items() if k > 1]}"
-    for value in model.graph.initializers.values():
-        assert value.uses() or value.is_graph_output(), f"initializer {value.name} is dead"
 
 
 def compare(model: ir.Model, before: Mapping[str, Array], feeds: Mapping[str, Array], rtol: float = 2e-6) -> None:

@@ -60,8 +60,8 @@ def test_normal_spelling(node, ops):
 
 
 def test_integers_are_left_alone():
-    nodes = [("Shape", "x", "s"), ("Div", ["s", i64(2)], "y")]
-    before_after(build(X, nodes, ["y"]), [NormalizeArithmetic()], {"Shape": 1, "Div": 1})
+    nodes = [("Cast", "x", "s", {"to": 7}), ("Div", ["s", i64(2)], "y")]
+    before_after(build(X, nodes, ["y"]), [NormalizeArithmetic()], {"Cast": 1, "Div": 1})
 
 
 @pytest.mark.parametrize(
