@@ -12,10 +12,10 @@ from dataclasses import replace
 from itertools import chain, count
 
 from onnx2caffe.caffe.layers import Input, Silence
-from onnx2caffe.caffe.lower.emitter import Rules
 from onnx2caffe.caffe.names import Namer
 from onnx2caffe.caffe.net import Net, Placed
 from onnx2caffe.caffe.reshapes import read_through
+from onnx2caffe.caffe.rules import Rules
 
 __all__ = ["finish"]
 

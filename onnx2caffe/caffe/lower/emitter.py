@@ -3,28 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol, cast
+from typing import Any, cast
 
 from onnx2caffe.caffe.layers.base import Layer, LayerError, Shape
 from onnx2caffe.caffe.lower.registry import ALTERNATIVES, Alternative, Refused
 from onnx2caffe.caffe.net import Blob, Placed
+from onnx2caffe.caffe.rules import Rules
 
-__all__ = ["PROVISIONAL", "Emitter", "Rules"]
+__all__ = ["PROVISIONAL", "Emitter"]
 
 PROVISIONAL = "\0"
 """Starts every provisional name: no name in a net holds it (`caffe/names.py`), so none can clash."""
-
-
-class Rules(Protocol):
-    """What the emitter asks of a target."""
-
-    def refuses(self, layer: Layer, bottoms: Sequence[Shape], tops: Sequence[Shape]) -> str | None:
-        """Why the target cannot have this layer on these shapes, or None."""
-        ...
-
-    def order(self, key: str) -> Sequence[str]:
-        """The variants of `key` to try first, best first; others follow in order of registration."""
-        ...
 
 
 class Emitter:

@@ -9,12 +9,13 @@ import onnx_ir as ir
 
 from onnx2caffe import canon
 from onnx2caffe.caffe.layers import Input, LayerError
-from onnx2caffe.caffe.lower.emitter import PROVISIONAL, Emitter, Rules
+from onnx2caffe.caffe.lower.emitter import PROVISIONAL, Emitter
 from onnx2caffe.caffe.lower.families import load_families
 from onnx2caffe.caffe.lower.op import Op
 from onnx2caffe.caffe.lower.registry import ALTERNATIVES, Refused
 from onnx2caffe.caffe.names import Namer
 from onnx2caffe.caffe.net import Blob, Net, Placed
+from onnx2caffe.caffe.rules import Rules
 from onnx2caffe.errors import Blocked, NotConvertible
 
 __all__ = ["Lowered", "lower"]
