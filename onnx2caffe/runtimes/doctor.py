@@ -37,11 +37,11 @@ def _ort() -> RuntimeStatus:
 
 
 def _builtin() -> RuntimeStatus:
-    from onnx2caffe.runtimes import builtin
+    from onnx2caffe.runtimes.builtin import Builtin
 
-    runtime = builtin.Builtin()
+    runtime = Builtin()
     lacks = tuple(runtime.missing(sorted(CAFFE.types)))
-    return RuntimeStatus("builtin", True, runtime.version(), str(Path(builtin.__file__)), lacks)
+    return RuntimeStatus("builtin", True, runtime.version(), str(Path(__file__).parent), lacks)
 
 
 def _pycaffe(caffe_python: Path | None) -> RuntimeStatus:
