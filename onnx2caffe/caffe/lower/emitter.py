@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, cast
 
 from onnx2caffe.caffe.layers.base import Layer, LayerError, Shape
@@ -17,7 +17,7 @@ PROVISIONAL = "\0"
 
 
 class Emitter:
-    """Collects the layers of one lowered node; names are provisional until the node is bound (`caffe/lower/lower.py`)."""
+    """Collects the layers of one lowered node; names are provisional until `caffe/lower/lower.py` binds them."""
 
     def __init__(self, rules: Rules, prefix: str, chosen: Mapping[str, str] | None = None) -> None:
         self._rules = rules
