@@ -68,7 +68,8 @@ class Builder:
         dtype = dtype or ir.DataType.from_numpy(array.dtype)
         if widened(dtype) != dtype:
             dtype = ir.DataType.FLOAT
-            array = array.astype(np.float32)
+            with np.errstate(over="ignore"):
+                array = array.astype(np.float32)
         name = self._names.new(self._label, what)
         tensor: ir.TensorProtocol
         if dtype == ir.DataType.STRING:

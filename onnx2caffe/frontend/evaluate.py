@@ -25,9 +25,9 @@ Kernel = Callable[..., Array | list[Array]]
 
 MOVERS: frozenset[str] = frozenset(
     {
-        "Compress", "Concat", "DepthToSpace", "Expand", "Gather", "GatherElements", "GatherND", "Pad", "Reshape",
+        "Concat", "DepthToSpace", "Expand", "Gather", "GatherElements", "GatherND", "Pad", "Reshape",
         "ReverseSequence", "ScatterElements", "ScatterND", "Slice", "SpaceToDepth", "Split", "Tile", "Transpose",
-        "Trilu", "Where",
+        "Where",
     }
 )  # fmt: skip
 """Ops whose outputs are elements of their data inputs (or a constant fill), moved.
@@ -218,10 +218,6 @@ def _reverse_sequence(attributes: Attributes, x: Array, lengths: Array) -> Array
     return np.moveaxis(y, (0, 1), (batch, time))
 
 
-def _compress(attributes: Attributes, x: Array, condition: Array) -> Array:
-    return np.compress(condition, x, axis=attributes.get("axis"))
-
-
 def _divide(_: Attributes, a: Array, b: Array) -> Array:
     if a.dtype.kind == "f":
         return np.divide(a, b)
@@ -327,7 +323,6 @@ _KERNELS: dict[str, Kernel] = {
     "Where": _plain(np.where),
     "CumSum": _cumsum,
     "ReverseSequence": _reverse_sequence,
-    "Compress": _compress,
     "NonZero": lambda _, x: np.asarray(np.nonzero(np.atleast_1d(x)), dtype=np.int64),
     "Cast": _quiet(_cast),
     "DequantizeLinear": _dequantize,

@@ -7,7 +7,8 @@ into them. A node without canonical form is kept as it is, *opaque*, with the re
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import logging
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 
@@ -227,7 +228,7 @@ class Walk:
     def _opaque(
         self, proto: onnx.NodeProto, scope: Scope, inputs: Sequence[Entry | None], reason: str
     ) -> list[Entry | None]:
-        attributes = [ir.serde.deserialize_attribute(a) for a in self._attributes(proto, scope).values()]
+        attributes = _deserialised(self._attributes(proto, scope).values())
         for attribute in attributes:
             for graph in _subgraphs(attribute):
                 self._link(graph, scope)
@@ -246,7 +247,7 @@ class Walk:
         if proto is None or not proto.HasField("tensor_type"):
             return
         tensor = proto.tensor_type
-        if tensor.elem_type:
+        if tensor.elem_type in onnx.TensorProto.DataType.values() and tensor.elem_type:
             value.type = ir.TensorType(widened(ir.DataType(tensor.elem_type)))
         if tensor.HasField("shape"):
             value.shape = ir.Shape([d.dim_value if d.HasField("dim_value") else None for d in tensor.shape.dim])
@@ -368,6 +369,18 @@ def _unknown(domain: str, op_type: str, version: int, opsets: Mapping[str, int])
     if any(op == op_type and d == "" for d, op, _ in UPGRADES):
         return f"version {version} of {op_type} (ai.onnx {opsets.get('')}) has not been read"
     return REASONS.get(op_type, f"{op_type} has no canonical form")
+
+
+def _deserialised(attributes: Iterable[AttributeProto]) -> list[ir.Attr]:
+    logger = logging.getLogger("onnx_ir")
+    level = logger.level
+    logger.setLevel(logging.CRITICAL)  # it warns of a subgraph's outer names, which are linked afterwards
+    try:
+        return [ir.serde.deserialize_attribute(attribute) for attribute in attributes]
+    except ir.serde.SerdeError as error:
+        raise UnreadableFile(f"an attribute cannot be read: {' '.join(str(error).split())}") from error
+    finally:
+        logger.setLevel(level)
 
 
 def _need_static(inputs: Sequence[Entry | None]) -> None:
