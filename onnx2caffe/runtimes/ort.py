@@ -168,7 +168,8 @@ def _widen(proto: onnx.ModelProto) -> None:
             _widen_tensor(tensor)
         for value in (*graph.input, *graph.output, *graph.value_info):
             tensor_type = value.type.tensor_type
-            tensor_type.elem_type = _wider(tensor_type.elem_type)
+            if tensor_type.elem_type:  # setting 0 would declare an undefined type where none was declared
+                tensor_type.elem_type = _wider(tensor_type.elem_type)
         _widen_attributes(graph.node)
     for function in proto.functions:
         _widen_attributes(function.node)
