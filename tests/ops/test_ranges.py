@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from onnx2caffe import frontend
-from onnx2caffe.caffe.lower import ranges
+from onnx2caffe import frontend, ranges
 from onnx2caffe.runtimes import ort
 
 CHAINS = {

@@ -7,9 +7,8 @@ import math
 import numpy as np
 import onnx_ir as ir
 
-from onnx2caffe import canon
+from onnx2caffe import canon, ranges
 from onnx2caffe.caffe.layers.base import Array
-from onnx2caffe.caffe.lower import ranges
 from onnx2caffe.caffe.lower.arithmetic import (
     Operand,
     above,
@@ -27,9 +26,9 @@ from onnx2caffe.caffe.lower.arithmetic import (
 from onnx2caffe.caffe.lower.emitter import Emitter
 from onnx2caffe.caffe.lower.layout import expand
 from onnx2caffe.caffe.lower.op import Op
-from onnx2caffe.caffe.lower.ranges import Range
 from onnx2caffe.caffe.lower.registry import Refused, lowers
 from onnx2caffe.caffe.net import Blob
+from onnx2caffe.ranges import Range
 
 __all__ = ["sign"]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import onnx_ir as ir
 
+from onnx2caffe import ranges
 from onnx2caffe.caffe.layers import Exp, Log
 from onnx2caffe.caffe.layers.base import Array
-from onnx2caffe.caffe.lower import ranges
 from onnx2caffe.caffe.lower.arithmetic import (
     above,
     absolute,

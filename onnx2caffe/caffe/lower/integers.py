@@ -7,10 +7,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from onnx2caffe import canon
+from onnx2caffe import canon, ranges
 from onnx2caffe.caffe.layers import Embed
 from onnx2caffe.caffe.layers.base import Array
-from onnx2caffe.caffe.lower import ranges
 from onnx2caffe.caffe.lower.arithmetic import power
 from onnx2caffe.caffe.lower.blocks import reshape
 from onnx2caffe.caffe.lower.emitter import Emitter

@@ -8,14 +8,16 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import onnx_ir as ir
 
 from onnx2caffe import canon
-from onnx2caffe.caffe.layers.base import Array
 
 __all__ = ["UNKNOWN", "Range", "of"]
+
+Array = np.ndarray[Any, Any]
 
 _DEPTH = 16
 """How many producers the analysis looks back."""
