@@ -97,12 +97,14 @@ def from_proto(
 
 
 def _bytes(path: Path) -> bytes | mmap.mmap:
-    if path.is_dir():
-        raise UnreadableFile(f"{path} is a folder, not an ONNX file")
     try:
+        if path.is_dir():
+            raise UnreadableFile(f"{path} is a folder, not an ONNX file")
+        if path.exists() and not path.is_file():
+            raise UnreadableFile(f"{path} is no regular file")
         data = map_file(path)
-    except OSError as error:
-        raise UnreadableFile(f"{path} cannot be read: {error.strerror}") from error
+    except (OSError, ValueError) as error:
+        raise UnreadableFile(f"{str(path)!r} cannot be read: {getattr(error, 'strerror', None) or error}") from error
     if not len(data):
         raise UnreadableFile(f"{path} is empty")
     return data
@@ -120,6 +122,9 @@ def _loaded(
     nodes = ordered(graph)
     outputs = choose_outputs(graph, asked)
     nodes, needed = live(nodes, outputs)
+    sparse = [t.values.name for t in graph.sparse_initializer if t.values.name in needed]
+    if sparse:
+        raise Unsupported(f"the initializer {sparse[0]!r} is sparse", "store it as a dense tensor")
     constants = {t.name for t in graph.initializer}
     user_inputs = [i for i in graph.input if i.name not in constants]
     fixed, notes = fix_inputs(user_inputs, input_shapes, needed)

@@ -27,6 +27,9 @@ _CHILDREN: dict[str, dict[int, str]] = {
     "Attribute": {5: "Tensor", 6: "Graph", 10: "Tensor", 11: "Graph"},
     "Tensor": {},
 }
+_DEPTH = 100
+"""How deep messages may be nested; protobuf's own limit."""
+
 _RAW_DATA, _EXTERNAL_DATA, _DATA_LOCATION = 9, 13, 14
 _EXTERNAL = 1
 
@@ -45,7 +48,9 @@ def without_payloads(data: Buffer) -> bytes:
     return b"".join(_rewritten(data, 0, len(data), "Model"))
 
 
-def _rewritten(data: Buffer, start: int, end: int, kind: str) -> Iterator[bytes]:
+def _rewritten(data: Buffer, start: int, end: int, kind: str, depth: int = 0) -> Iterator[bytes]:
+    if depth > _DEPTH:
+        raise Damaged(f"messages are nested more than {_DEPTH} deep")
     position = start
     while position < end:
         begin = position
@@ -65,7 +70,7 @@ def _rewritten(data: Buffer, start: int, end: int, kind: str) -> Iterator[bytes]
         elif child is None:
             yield from _reference(position, length)
         else:
-            body = b"".join(_rewritten(data, position, stop, child))
+            body = b"".join(_rewritten(data, position, stop, child, depth + 1))
             yield from (_encoded(tag), _encoded(len(body)), body)
         position = stop
 

@@ -107,6 +107,22 @@ def test_external_data_stays_inside_its_folder_and_size(tmp_path: Path, changes:
         load(path)
 
 
+def nested(depth: int) -> bytes:
+    """Graphs in attributes of nodes of graphs …, each too large to be skipped."""
+
+    def field(tag: int, body: bytes) -> bytes:
+        length, size = b"", len(body)
+        while size > 0x7F:
+            length += bytes([size & 0x7F | 0x80])
+            size >>= 7
+        return bytes([tag]) + length + bytes([size]) + body
+
+    graph = field(0x12, b"n" * 5000)
+    for _ in range(depth):
+        graph = field(0x0A, field(0x2A, field(0x32, graph)))
+    return field(0x3A, graph)
+
+
 def damaged() -> dict[str, bytes]:
     whole = gemm().SerializeToString()
     claims = gemm()
@@ -128,6 +144,7 @@ def damaged() -> dict[str, bytes]:
         "claims 5 GB, raw": claims.SerializeToString(),
         "claims 5 GB, typed": typed.SerializeToString(),
         "unknown type": kind.SerializeToString(),
+        "nested 300 deep": nested(300),
         "other protobuf": onnx.GraphProto(name="g").SerializeToString(),
     }
 
@@ -164,6 +181,11 @@ def test_folder_and_missing_file(tmp_path: Path) -> None:
         load(tmp_path)
     with pytest.raises(UnreadableFile, match="No such file"):
         load(tmp_path / "nothing.onnx")
+    with pytest.raises(UnreadableFile, match="null"):
+        load("nul\0.onnx")
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(UnreadableFile, match="no regular file"):
+        load(tmp_path / "pipe")
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")

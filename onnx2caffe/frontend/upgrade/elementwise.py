@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import reduce
-
 import numpy as np
 import onnx_ir as ir
 
@@ -131,8 +129,3 @@ def dropout(node: Reader, build: Builder) -> list[ir.Value | None]:
         return [x, None][: len(node.wanted)]
     mask = build.const(np.ones((), bool if node.version >= 10 else np.float32), "mask")
     return [x, build.expand(mask, node.shape())]
-
-
-def total(build: Builder, values: list[ir.Value]) -> ir.Value:
-    """The sum of values, added in order."""
-    return reduce(lambda a, b: build.op("Add", a, b), values)
