@@ -65,6 +65,7 @@ def convert(
     recipes: Mapping[str, str] | None = None,
     save_intermediate: AnyPath | None = None,
     force: bool = False,
+    check: bool = False,
     progress: Callable[[str], None] = _silent,
 ) -> Conversion:
     """Convert an ONNX file to `folder/name.prototxt`, `.caffemodel` and `.map.json`, proved by numbers.
@@ -85,6 +86,7 @@ def convert(
         recipes: recipe key -> variant (see `ops`).
         save_intermediate: a folder for the model after every pass.
         force: write into a folder that holds other files.
+        check: check the model's invariants after every pass.
         progress: told what happens, in a few words.
 
     Raises:
@@ -106,6 +108,7 @@ def convert(
         recipes=recipes or {},
         save_intermediate=_path(save_intermediate),
         force=force,
+        check=check,
         progress=progress,
     )
     return driver.convert(Path(model), options)

@@ -17,9 +17,9 @@ from onnx2caffe.caffe.lower.registry import ALTERNATIVES
 from onnx2caffe.caffe.net import Net
 from onnx2caffe.caffe.write import write_caffemodel, write_prototxt
 from onnx2caffe.canon import Note, Shape
-from onnx2caffe.errors import NumbersDiffer, UnreadableFile, UsageError
+from onnx2caffe.errors import NumbersDiffer, Onnx2CaffeError, UnreadableFile, UsageError
 from onnx2caffe.export import MAP_SUFFIX, Staging, check_folder
-from onnx2caffe.frontend import Loaded, load
+from onnx2caffe.frontend import Loaded, invariants, load
 from onnx2caffe.mapfile import CaffeSegment, ExportMap, Place, Port
 from onnx2caffe.passes import pipeline
 from onnx2caffe.passes.base import Pass
@@ -60,6 +60,7 @@ class Options:
     recipes: Mapping[str, str] = field(default_factory=dict)
     save_intermediate: Path | None = None
     force: bool = False
+    check: bool = False
     progress: Progress = lambda _: None
 
 
@@ -142,9 +143,9 @@ class _Converting:
         self._options.progress(f"reading {self._path.name}")
         loaded = self._load()
         self._options.progress("rewriting")
-        save = _Intermediates(self._options.save_intermediate)
-        save("load", loaded.model)
-        pipeline.run(loaded.model, self._passes(), save)
+        observe = _Observer(self._options)
+        observe("load", loaded.model)
+        pipeline.run(loaded.model, self._passes(), observe)
         self._options.progress("lowering to Caffe")
         lowered = lower(loaded.model, self._target, self._options.recipes)
         net = finish(lowered.net, self._target)
@@ -222,7 +223,10 @@ class _Converting:
         broken: Row,
     ) -> str:
         """Which step of the conversion, replayed, or which layer did it."""
-        culprit = find_culprit(lambda: self._load().model, self._passes(), model, feeds, broken)
+        try:
+            culprit = find_culprit(lambda: self._load().model, self._passes(), model, feeds, broken)
+        except Exception as problem:  # whatever stops the replay, the difference is what must be told
+            return f"the replay that looks for the step that did it stopped: {problem}"
         sentence = f"replayed, the first step that breaks a tensor is: {culprit.step} ({culprit.tensor!r})"
         if broken.runtime == runtimes[0].name:
             return sentence
@@ -259,21 +263,28 @@ def _writing(folder: Path) -> Iterator[None]:
         raise UsageError(f"cannot write into {folder}: {reason}", "nothing was changed there") from problem
 
 
-class _Intermediates:
-    """Saves the model after every step into a folder, numbered; does nothing without one."""
+class _Observer:
+    """Looks at the model after every step, as the user asked: saves it, checks that it is still canonical."""
 
-    def __init__(self, folder: Path | None) -> None:
-        self._folder = folder
+    def __init__(self, options: Options) -> None:
+        self._folder, self._check = options.save_intermediate, options.check
         self._count = 0
 
     def __call__(self, step: str, model: ir.Model) -> None:
-        if self._folder is None:
-            return
-        stem = f"{self._count:02d}-{step}"
-        with _writing(self._folder):
-            self._folder.mkdir(parents=True, exist_ok=True)
-            ir.save(model, self._folder / f"{stem}.onnx", external_data=f"{stem}.data")
-        self._count += 1
+        if self._folder is not None:
+            self._save(self._folder, f"{self._count:02d}-{step}", model)
+            self._count += 1
+        if self._check:
+            try:
+                invariants.check(model)
+            except invariants.NotCanonical as problem:
+                raise Onnx2CaffeError(f"after {step}: {problem.message}", _REPORT) from problem
+
+    @staticmethod
+    def _save(folder: Path, stem: str, model: ir.Model) -> None:
+        with _writing(folder):
+            folder.mkdir(parents=True, exist_ok=True)
+            ir.save(model, folder / f"{stem}.onnx", external_data=f"{stem}.data")
 
 
 def _check_recipes(chosen: Mapping[str, str]) -> None:

@@ -39,9 +39,9 @@ def check_folder(folder: Path, force: bool) -> None:
         UsageError: it does and `force` is off, or the folder is a file.
 
     """
-    if folder.exists() and not folder.is_dir():
+    if os.path.lexists(folder) and not folder.is_dir():
         raise UsageError(f"{folder} is not a folder", "choose another with -o DIR")
-    if force or not folder.exists():
+    if force or not os.path.lexists(folder):
         return
     foreign = sorted(set(_listing(folder)) - _ours(folder))
     if foreign:

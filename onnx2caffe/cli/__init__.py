@@ -32,7 +32,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # else Python complains at exit
         return _NOBODY_READS
     except KeyboardInterrupt:
-        aside("error: interrupted; nothing was written")
+        aside("error: interrupted")
         return _INTERRUPTED
     except Exception as problem:
         return _failed(problem, words)

@@ -8,7 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from onnx2caffe.cli.output import aside, complain, error_json, progress, say, say_json, table
+from onnx2caffe.cli.output import aside, complain, error_json, printable, progress, say, say_json, table
 from onnx2caffe.errors import Onnx2CaffeError, UsageError
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ def _convert(arguments: argparse.Namespace) -> int:
     if len(models) > 1 and arguments.name:
         raise UsageError("--name is for one model", "the files of several models are named after them")
     stems = [Path(model).stem for model in models]
-    if arguments.output_dir and len(set(stems)) < len(stems):
+    if len(set(stems)) < len(stems):
         raise UsageError("two of the models have the same name", "convert them into different folders")
     codes, reports = [], []
     for model in models:
@@ -70,6 +70,7 @@ def _convert_one(model: str, arguments: argparse.Namespace) -> Conversion:
             recipes=dict(arguments.recipe),
             save_intermediate=arguments.save_intermediate,
             force=arguments.force,
+            check=arguments.debug,
             progress=tell,
         )
 
@@ -98,7 +99,7 @@ def _advice(proof: Proof, arguments: argparse.Namespace) -> str:
 
 def _say_note(note: Note) -> None:
     nodes = f" ({', '.join(note.nodes)})" if note.nodes else ""
-    aside(f"{note.level}: {note.text}{nodes}")
+    aside(printable(f"{note.level}: {note.text}{nodes}"))
 
 
 def _say_rows(rows: list[Row]) -> None:
@@ -223,7 +224,7 @@ def _inspect(arguments: argparse.Namespace) -> int:
         _say_note(note)
     if seen.convertible:
         say(f"nothing stops a conversion to target {arguments.target}")
-    for line in (*map(str, seen.blocked), *filter(None, [seen.reason])):
+    for line in (*map(str, seen.blocked), *seen.reason.splitlines()):
         say(f"blocks  {line}")
     return 0
 
@@ -231,7 +232,8 @@ def _inspect(arguments: argparse.Namespace) -> int:
 def _completion(arguments: argparse.Namespace) -> int:
     from onnx2caffe.cli.completion import script
 
-    say(script(arguments.shell))
+    for line in script(arguments.shell).splitlines():
+        say(line)
     return 0
 
 

@@ -22,13 +22,13 @@ def _lines(text: str) -> str:
     return "\n".join(printable(line) for line in text.split("\n"))
 
 
-def say(text: str = "") -> None:
-    """Print to standard output."""
-    sys.stdout.write(_lines(text) + "\n")
+def say(text: str) -> None:
+    """Print one line to standard output."""
+    sys.stdout.write(printable(text) + "\n")
 
 
 def aside(text: str) -> None:
-    """Print to standard error."""
+    """Print lines to standard error."""
     sys.stderr.write(_lines(text) + "\n")
 
 

@@ -61,6 +61,7 @@ def session(
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 3
     options.intra_op_num_threads = threads
+    options.enable_cpu_mem_arena = False  # it never gives back what one big run took; a third of a proof's memory
     level = onnxruntime.GraphOptimizationLevel
     options.graph_optimization_level = level.ORT_ENABLE_ALL if optimise else level.ORT_DISABLE_ALL
     if folder is not None:

@@ -68,7 +68,7 @@ def _row_json(row: Row) -> dict[str, Any]:
         "runtime": row.runtime,
         "run": row.run,
         "verdict": str(j.verdict),
-        "cosine": j.cosine,
+        "cosine": _finite(j.cosine),
         "max_abs": _finite(j.max_abs),
         "relative": _finite(j.error),
         "allowed": _finite(j.allowed),

@@ -326,7 +326,7 @@ def _replace(thing, **changes):
 
 
 def test_unjudged_output_asks_for_an_input(cli, tmp_path):
-    """A chaotic model turns rounding into another answer: said, no failure, unless an input is given that it is calm on."""
+    """A chaotic model turns rounding into another answer: said, no failure; an input that it is calm on judges it."""
     b = Builder(0)
     b.node("Sigmoid", ["x"], "s0")
     one = b.const("one", np.ones((1, 3, 8, 8), np.float32))
