@@ -19,8 +19,8 @@ from onnx2caffe.frontend.names import Names
 
 __all__ = ["FOLD_LIMIT", "RANDOM", "Builder", "Opaque", "infer", "widened"]
 
-FOLD_LIMIT = 256 << 20
-"""Bytes. A constant above this, and larger than what it is made from, is not folded (nothing is allocated)."""
+FOLD_LIMIT = 512 << 20
+"""Bytes: the largest dense layer of VGG has 411 MB. A constant above this, and larger than what it is made from, is not folded (nothing is allocated)."""
 
 RANDOM = frozenset(
     {"Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike"}

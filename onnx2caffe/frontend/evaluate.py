@@ -197,7 +197,7 @@ def _range(_: Attributes, start: Array, limit: Array, delta: Array) -> Array:
 
 def _constant_of_shape(attributes: Attributes, shape: Array) -> Array:
     value = attributes["value"]
-    return np.full(tuple(shape.tolist()), value.reshape(())[()], dtype=value.dtype)
+    return np.broadcast_to(value.reshape(()), tuple(shape.tolist()))  # one element in memory, whatever the shape
 
 
 def _cumsum(attributes: Attributes, x: Array, axis: Array) -> Array:
