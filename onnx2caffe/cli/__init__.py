@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from onnx2caffe.cli.output import aside, complain, error_json, say_json
 from onnx2caffe.cli.parser import make_parser
-from onnx2caffe.errors import Onnx2CaffeError
+from onnx2caffe.errors import Onnx2CaffeError, UsageError
 
 __all__ = ["main"]
 
@@ -48,7 +48,9 @@ def _run(words: Sequence[str]) -> int:
 
 def _failed(problem: Exception, words: Sequence[str]) -> int:
     """Report an error as text and, where JSON was asked for, as JSON too; its exit code."""
-    if not isinstance(problem, Onnx2CaffeError):
+    if isinstance(problem, OSError):  # a disk, a pipe or a permission, whichever file it was
+        problem = UsageError(f"{problem.filename or 'output'}: {problem.strerror or problem}")
+    elif not isinstance(problem, Onnx2CaffeError):
         problem = _internal(problem)
     if "--debug" in words:
         aside("".join(traceback.format_exception(problem)))

@@ -151,7 +151,7 @@ def _compare(arguments: argparse.Namespace) -> int:
     if len(rows) < len(proof.rows):
         say(f"… {len(proof.rows) - len(rows)} more rows after the first that differs: --all shows them")
     if result.unmapped:
-        aside(f"note: {len(result.unmapped)} tensors of the model have no blob, e.g. {result.unmapped[0]!r}")
+        aside(f"note: no blob was found for {len(result.unmapped)} of the model's tensors, e.g. {result.unmapped[0]!r}")
     if proof.first_difference:
         say(f"first that differs: {proof.first_difference.tensor!r}, layer {proof.first_difference.layer!r}")
     say(f"{summary(proof)}{_advice(proof, arguments)}")

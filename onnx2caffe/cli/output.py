@@ -63,11 +63,14 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]], stream: TextIO |
 
 
 def _rich_table(header: Sequence[str], rows: Sequence[Sequence[str]], stream: TextIO) -> None:
+    from rich import box
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
-    shown = Table(*header)
+    shown = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    for place, name in enumerate(header):
+        shown.add_column(name, overflow="fold", no_wrap=2 <= place < len(header) - 1)
     for row in rows:
         style = "red" if row[-1].startswith("differs") else ""
         shown.add_row(*(Text(cell, style) for cell in row))

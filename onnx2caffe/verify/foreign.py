@@ -46,7 +46,8 @@ class UserGraph:
         for value in values:
             given = shapes.get(value.name) or (net.shapes[blobs[value.name]] if net and value.name in blobs else None)
             inputs.append(_port(value, given))
-        makers = {name: node.name for node in graph.node for name in node.output if name}
+        computing = [node for node in graph.node if node.op_type != "Constant"]
+        makers = {name: node.name for node in computing for name in node.output if name}
         heavy = tuple(node.output[0] for node in graph.node if node.op_type in _HEAVY)
         return cls(tuple(inputs), tuple(value.name for value in graph.output), makers, heavy)
 
