@@ -55,7 +55,7 @@ class TestCompare:
 
     def test_stops_at_the_first_difference_unless_all_is_asked_for(self, cli, export):
         net = read_net(*export[1:])
-        plant(net, next(f for f in FAULTS if f.model == "classifier" and f.layer == "n_c2"))
+        plant(net, next(f for f in FAULTS if f.model == "classifier" and f.layer == "c2"))
         export[2].unlink()
         write_caffemodel(net, export[2])
         ran = cli("compare", *export, "--no-caffe-run")

@@ -18,7 +18,10 @@ Change = Callable[[Placed], Placed]
 
 @dataclass(frozen=True)
 class Fault:
-    """One planted fault: which net, which layer, what is done to it."""
+    """One planted fault: which net, which layer, what is done to it.
+
+    `layer`: the blob it makes; `blob:Type` is the nearest layer of a type on the way up from there.
+    """
 
     model: str
     layer: str
@@ -27,7 +30,7 @@ class Fault:
 
     @property
     def id(self) -> str:
-        return f"{self.model}-{self.layer}-{self.name}".replace(" ", "_")
+        return f"{self.model}-{self.layer}-{self.name}".replace(" ", "_").replace(":", "_")
 
 
 def _blob(index: int, function: Callable[[np.ndarray], np.ndarray]) -> Change:
@@ -85,88 +88,88 @@ MAX_FOR_SUM = {"MAX for SUM": _fields(operation="MAX"), "PROD for SUM": _fields(
 
 _TABLE: dict[str, dict[str, dict[str, Change]]] = {
     "classifier": {
-        "n_c1": CONV3,
-        "n_r1": LEAKY,
-        "n_p1": {
+        "c1": CONV3,
+        "r1": LEAKY,
+        "p1": {
             "floor for ceil": _fields(round_mode="FLOOR"),
             "average for maximum": _fields(pool="AVE"),
             "smaller window": _fields(kernel_size=(2, 2)),
         },
-        "n_c2": WEIGHTS | BIAS | INPUTS | KERNEL,
-        "n_r2": {"no slope": _fields(negative_slope=0.0), "slope 0.11": _fields(negative_slope=0.11)},
-        "n_c3": WEIGHTS | BIAS | INPUTS | KERNEL | {"not dilated": _fields(dilation=(1, 1), pad=(1, 1))},
-        "n_a3": MAX_FOR_SUM | {"coefficients": _fields(coeff=(1.0, 0.98))},
-        "n_r3": LEAKY,
-        "n_g": {"maximum for average": _layer(Pooling(pool="MAX", global_pooling=True))},
-        "n_fc": WEIGHTS | BIAS,
-        "n_prob": {"sigmoid for softmax": _layer(Sigmoid())},
+        "c2": WEIGHTS | BIAS | INPUTS | KERNEL,
+        "r2": {"no slope": _fields(negative_slope=0.0), "slope 0.11": _fields(negative_slope=0.11)},
+        "c3": WEIGHTS | BIAS | INPUTS | KERNEL | {"not dilated": _fields(dilation=(1, 1), pad=(1, 1))},
+        "a3": MAX_FOR_SUM | {"coefficients": _fields(coeff=(1.0, 0.98))},
+        "r3": LEAKY,
+        "g": {"maximum for average": _layer(Pooling(pool="MAX", global_pooling=True))},
+        "fc": WEIGHTS | BIAS,
+        "prob": {"sigmoid for softmax": _layer(Sigmoid())},
     },
     "branches": {
-        "n_c1": CONV3,
-        "n_s0": {
+        "c1": CONV3,
+        "s0": {
             "slice point - 1": _fields(slice_point=(4,)),
             "slice point + 1": _fields(slice_point=(6,)),
             "tops swapped": _tops,
         },
-        "n_g0": {"tanh for sigmoid": _layer(TanH())},
-        "n_g1": {"sigmoid for tanh": _layer(Sigmoid())},
-        "n_cat1": SWAPPED,
-        "n_dw": WEIGHTS | BIAS | KERNEL | DILATED,
-        "n_r_dw": LEAKY,
-        "n_pw": CONV | {"transposed": _blob(0, lambda w: w.swapaxes(0, 1))},
-        "n_cat2": SWAPPED,
-        "n_shuffled": {"other group": _fields(group=3), "no shuffle": _fields(group=1)},
-        "n_c2": CONV,
-        "n_ap": {"maximum for average": _fields(pool="MAX")},
+        "g0": {"tanh for sigmoid": _layer(TanH())},
+        "g1": {"sigmoid for tanh": _layer(Sigmoid())},
+        "cat1": SWAPPED,
+        "dw": WEIGHTS | BIAS | KERNEL | DILATED,
+        "r_dw": LEAKY,
+        "pw": CONV | {"transposed": _blob(0, lambda w: w.swapaxes(0, 1))},
+        "cat2": SWAPPED,
+        "shuffled": {"other group": _fields(group=3), "no shuffle": _fields(group=1)},
+        "c2": CONV,
+        "ap": {"maximum for average": _fields(pool="MAX")},
     },
     "detector": {
-        "n_stem": WEIGHTS | BIAS | INPUTS | KERNEL,
-        "n_feat": LEAKY,
-        "n_down": WEIGHTS | BIAS | INPUTS | KERNEL,
-        "n_a_box": CONV,
-        "n_feat2": LEAKY,
-        "n_b_box": CONV,
-        "n_rows": SWAPPED,
-        "n_dist": {"wrong axis": _fields(axis=1), "sigmoid for softmax": _layer(Sigmoid())},
-        "n_expected": {
+        "stem": WEIGHTS | BIAS | INPUTS | KERNEL,
+        "feat": LEAKY,
+        "down": WEIGHTS | BIAS | INPUTS | KERNEL,
+        "a_box": CONV,
+        "feat2": LEAKY,
+        "b_box": CONV,
+        "rows:Concat": SWAPPED,
+        "dist": {"wrong axis": _fields(axis=1), "sigmoid for softmax": _layer(Sigmoid())},
+        "expected": {
             "all weights x 1.02": _blob(0, lambda w: w * 1.02),
             "bins rolled": _blob(0, lambda w: np.roll(w, 1, axis=1)),
         },
     },
     "decoder": {
-        "n_e1": CONV3,
-        "n_e1r": LEAKY,
-        "n_e2": WEIGHTS | BIAS | INPUTS | KERNEL,
-        "n_up": WEIGHTS | BIAS | INPUTS | KERNEL,
-        "n_skip": MAX_FOR_SUM,
-        "n_pooled": {"maximum for average": _fields(pool="MAX")},
-        "n_se": CONV,
-        "n_gate": {"tanh for sigmoid": _layer(TanH())},
-        "n_mask": CONV3,
-        "n_y": {"tanh for sigmoid": _layer(TanH())},
+        "e1": CONV3,
+        "e1r": LEAKY,
+        "e2": WEIGHTS | BIAS | INPUTS | KERNEL,
+        "up": WEIGHTS | BIAS | INPUTS | KERNEL,
+        "skip": MAX_FOR_SUM,
+        "pooled": {"maximum for average": _fields(pool="MAX")},
+        "se": CONV,
+        "gate": {"tanh for sigmoid": _layer(TanH())},
+        "mask": CONV3,
+        "y": {"tanh for sigmoid": _layer(TanH())},
     },
     "arithmetic": {
-        "n_bn": {
+        "bn": {
             "scale x 1.02": _blob(0, lambda s: s * 1.02),
             "scales of the neighbour": _blob(0, lambda s: np.roll(s, 1)),
         }
         | BIAS,
-        "n_pr": {
+        "pr": {
             "slopes x 1.02": _blob(0, lambda s: s * 1.02),
             "slopes of the neighbour": _blob(0, lambda s: np.roll(s, 1)),
         },
-        "n_c1": CONV3,
-        "n_cl": {"lower bound": _fields(min=-1.02), "upper bound": _fields(max=1.52)},
-        "n_scaled": {"scale": _fields(scale=1.72), "shift": _fields(shift=0.02), "power": _fields(power=2.0)},
-        "n_prod": {"SUM for PROD": _fields(operation="SUM")},
-        "n_mx": {"SUM for MAX": _fields(operation="SUM")},
-        "n_av": {
+        "c1": CONV3,
+        "cl": {"lower bound": _fields(min=-1.02), "upper bound": _fields(max=1.52)},
+        "scaled": {"scale": _fields(scale=1.72), "shift": _fields(shift=0.02), "power": _fields(power=2.0)},
+        "prod": {"SUM for PROD": _fields(operation="SUM")},
+        "mx": {"SUM for MAX": _fields(operation="SUM")},
+        "av": {
             "maximum for average": _fields(pool="MAX"),
             "smaller window": _fields(kernel_size=(1, 1), pad=(0, 0)),
         },
-        "n_sub": {"sign lost": _fields(coeff=(1.0, 1.0))} | SWAPPED,
-        "n_mm": WEIGHTS | {"transposed": _blob(0, np.transpose)},
-        "n_y": {"alpha": _fields(alpha=1.1)},
+        "sub": {"sign lost": _fields(coeff=(1.0, 1.0))} | SWAPPED,
+        "mm": WEIGHTS | {"transposed": _blob(0, np.transpose)},
+        "y": {"alpha": _fields(alpha=1.1)},
     },
 }
 
@@ -180,10 +183,14 @@ FAULTS = [
 
 def plant(net: Net, fault: Fault) -> Placed:
     """Put the fault into the net; the layer as it was."""
-    (place,) = (i for i, placed in enumerate(net.layers) if placed.name == fault.layer)
-    before = net.layers[place]
-    net.layers[place] = fault.change(before)
-    return before
+    blob, _, type_ = fault.layer.partition(":")
+    while True:
+        (place,) = (i for i, placed in enumerate(net.layers) if blob in placed.tops)
+        before = net.layers[place]
+        if before.layer.type == (type_ or before.layer.type):
+            net.layers[place] = fault.change(before)
+            return before
+        blob = before.bottoms[0]
 
 
 def first_reached(net: Net, layer: Placed, blobs: dict[str, str], order: list[str]) -> str:
