@@ -57,6 +57,7 @@ def convert(
     input_shapes: Mapping[str, Shape] | None = None,
     outputs: Sequence[str] = (),
     keep_bn: bool = False,
+    strip_qdq: bool = False,
     proof: bool = True,
     caffe_run: bool = True,
     inputs: Sequence[str] = (),
@@ -78,6 +79,7 @@ def convert(
         input_shapes: shapes for inputs that leave dimensions free.
         outputs: inner tensors at which the net shall end.
         keep_bn: keep BatchNorm layers instead of folding them into convolutions.
+        strip_qdq: keep real numbers where the model rounds them to integers (QuantizeLinear and its kin).
         proof: run the written files against the model before they are moved into place.
         caffe_run: let the proof use a real Caffe too, where there is one.
         inputs: `NAME=FILE` (.npy, .png, .jpg) or `NAME=VALUE`, further inputs for the proof.
@@ -100,6 +102,7 @@ def convert(
         input_shapes=input_shapes or {},
         outputs=outputs,
         keep_bn=keep_bn,
+        strip_qdq=strip_qdq,
         proof=proof,
         caffe_run=caffe_run,
         inputs=inputs,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import onnx_ir as ir
@@ -23,11 +23,13 @@ from onnx2caffe.frontend import Loaded, invariants, load
 from onnx2caffe.mapfile import CaffeSegment, ExportMap, Place, Port
 from onnx2caffe.passes import pipeline
 from onnx2caffe.passes.base import Pass
+from onnx2caffe.passes.strip_qdq import StripQdq
 from onnx2caffe.runtimes.base import Feeds, NetFiles, Runtime
 from onnx2caffe.targets import by_name
 from onnx2caffe.verify.candidates import candidates
-from onnx2caffe.verify.inputs import Pictures, all_runs
+from onnx2caffe.verify.inputs import InputInfo, Pictures, all_runs
 from onnx2caffe.verify.proof import Proof, Row, prove
+from onnx2caffe.verify.reading import farthest, write_reading
 from onnx2caffe.verify.reference import UserModel
 from onnx2caffe.verify.replay import find_culprit, first_disagreement
 
@@ -52,6 +54,7 @@ class Options:
     input_shapes: Mapping[str, Shape] = field(default_factory=dict)
     outputs: Sequence[str] = ()
     keep_bn: bool = False
+    strip_qdq: bool = False
     proof: bool = True
     caffe_run: bool = True
     inputs: Sequence[str] = ()
@@ -100,6 +103,8 @@ class _Written:
     export: ExportMap
     half: bool
     layers: int
+    reading: Path | None
+    """The yardstick where it is not the user's file."""
 
 
 class _Converting:
@@ -108,6 +113,7 @@ class _Converting:
         self._target = by_name(options.target)
         self._name = _plain_name(options.name or path.stem)
         self._folder = options.folder or Path(path.stem)
+        self._strip = StripQdq()
         _check_recipes(options.recipes)
 
     def run(self) -> Conversion:
@@ -134,10 +140,17 @@ class _Converting:
         return self._name + MAP_SUFFIX
 
     def _load(self) -> Loaded:
-        return load(self._path, input_shapes=self._options.input_shapes, outputs=self._options.outputs)
+        loaded = load(self._path, input_shapes=self._options.input_shapes, outputs=self._options.outputs)
+        if self._options.strip_qdq:
+            self._strip.call(loaded.model)
+        return loaded
 
     def _passes(self) -> list[Pass]:
         return pipeline.pipeline("caffe", keep_bn=self._options.keep_bn)
+
+    def _recipes(self) -> Mapping[str, str]:
+        kept = {"BatchNormalization": "BatchNorm"} if self._options.keep_bn else {}
+        return {**kept, **self._options.recipes}
 
     def _convert(self, folder: Path) -> _Written:
         self._options.progress(f"reading {self._path.name}")
@@ -145,16 +158,38 @@ class _Converting:
         self._options.progress("rewriting")
         observe = _Observer(self._options)
         observe("load", loaded.model)
+        reading = self._write_reading(loaded, folder) if self._strip.count else None
         pipeline.run(loaded.model, self._passes(), observe)
         self._options.progress("lowering to Caffe")
-        lowered = lower(loaded.model, self._target, self._options.recipes)
+        lowered = lower(loaded.model, self._target, self._recipes())
         net = finish(lowered.net, self._target)
         self._options.progress("writing")
         with _writing(self._folder):
             files = self._write_net(net, folder, loaded.sha256)
             export = self._map(files, net, lowered, loaded)
             mapfile.write(export, folder / self._map_name)
-        return _Written(export, loaded.half, len(net.layers))
+        return _Written(export, loaded.half, len(net.layers), reading)
+
+    def _write_reading(self, loaded: Loaded, folder: Path) -> Path:
+        """The model without its quantisation as the yardstick; note how far the user's file is from it."""
+        path = folder / "reading.onnx"
+        with _writing(self._folder):
+            write_reading(loaded.model, path)
+        text = f"{self._strip.count} quantised tensors are kept as real numbers (--strip-qdq)"
+        if self._options.proof:
+            text += self._distance_to(path, loaded)
+        loaded.notes.append(Note("warning", text))
+        return path
+
+    def _distance_to(self, reading: Path, loaded: Loaded) -> str:
+        found = farthest(self._path, reading, self._runs(loaded.inputs), [o.name for o in loaded.outputs])
+        if found is None:
+            return ""
+        name, far = found
+        return (
+            f": against the file as it is, output {name!r} differs by up to {far.relative:.1e} of its largest value "
+            f"(cosine {far.cosine:.6f})"
+        )
 
     def _write_net(self, net: Net, folder: Path, source_sha256: str) -> dict[str, str]:
         """Write prototxt and caffemodel; their names and sha256."""
@@ -188,6 +223,7 @@ class _Converting:
             tensors=mapfile.promises(lowered.blobs, net),
             layers={placed.name: placed.sources for placed in net},
             notes=[*loaded.notes, *_approximations(lowered)],
+            ranges=self._strip.ranges,
         )
 
     @staticmethod
@@ -199,8 +235,9 @@ class _Converting:
 
     def _prove(self, folder: Path, written: _Written) -> Proof:
         options, export = self._options, written.export
-        runs = list(all_runs(export.inputs, SEEDS, options.inputs, options.pictures))
-        model = UserModel(self._path, [*export.tensors, *(o.name for o in export.outputs)], written.half)
+        runs = self._runs(export.inputs)
+        wanted = [*export.tensors, *(o.name for o in export.outputs)]
+        model = UserModel(written.reading or self._path, wanted, written.half and written.reading is None)
         with candidates(options.caffe_python, options.caffe_run) as runtimes:
             try:
                 proof = prove(folder, export, model, runs, runtimes, progress=options.progress)
@@ -210,7 +247,10 @@ class _Converting:
                 options.progress("looking for the step that did it")
                 step = self._culprit(folder, export, model, runs[broken.run], runtimes=runtimes, broken=broken)
                 raise NumbersDiffer(*_complaint(proof, broken, step))
-        return proof
+        return replace(proof, without="its quantisation" if written.reading else "")
+
+    def _runs(self, inputs: Sequence[InputInfo]) -> list[Feeds]:
+        return list(all_runs(inputs, SEEDS, self._options.inputs, self._options.pictures))
 
     def _culprit(
         self,

@@ -79,7 +79,10 @@ class OnnxSegment:
 
 @dataclass(frozen=True)
 class ExportMap:
-    """The whole of map.json. `files`: name -> sha256; `layers`: Caffe layer -> the user's nodes."""
+    """The whole of map.json. `files`: name -> sha256; `layers`: Caffe layer -> the user's nodes.
+
+    `ranges`: least and greatest number to which the user's file quantises a tensor, where `--strip-qdq` took that out.
+    """
 
     tool: str
     target: str
@@ -92,6 +95,7 @@ class ExportMap:
     tensors: Mapping[str, Promise]
     layers: Mapping[str, Sequence[str]] = field(default_factory=dict)
     notes: Sequence[Note] = ()
+    ranges: Mapping[str, tuple[float, float]] = field(default_factory=dict)
 
 
 def promises(blobs: Mapping[ir.Value, Blob], net: Net, segment: int = 0) -> dict[str, Promise]:
@@ -168,6 +172,7 @@ def _to_json(export: ExportMap) -> dict[str, Any]:
         "tensors": {name: _promise(p) for name, p in export.tensors.items()},
         "layers": {name: list(nodes) for name, nodes in export.layers.items()},
         "notes": [{"level": n.level, "text": n.text, "nodes": list(n.nodes)} for n in export.notes],
+        **({"ranges": {name: list(ends) for name, ends in export.ranges.items()}} if export.ranges else {}),
     }
 
 
@@ -216,4 +221,5 @@ def _from_json(document: Mapping[str, Any]) -> ExportMap:
         },
         layers={name: list(nodes) for name, nodes in document["layers"].items()},
         notes=[Note(n["level"], n["text"], tuple(n["nodes"])) for n in document["notes"]],
+        ranges={name: (float(low), float(high)) for name, (low, high) in document.get("ranges", {}).items()},
     )

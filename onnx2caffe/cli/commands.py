@@ -62,6 +62,7 @@ def _convert_one(model: str, arguments: argparse.Namespace) -> Conversion:
             input_shapes=dict(arguments.input_shape),
             outputs=arguments.output,
             keep_bn=arguments.keep_bn,
+            strip_qdq=arguments.strip_qdq,
             proof=not arguments.no_proof,
             caffe_run=not arguments.no_caffe_run,
             inputs=arguments.input,

@@ -120,6 +120,9 @@ def _convert(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--keep-bn", action="store_true", help="keep BatchNorm layers")
     parser.add_argument(
+        "--strip-qdq", action="store_true", help="keep real numbers where the model quantises; map.json has the ranges"
+    )
+    parser.add_argument(
         "--recipe", action="append", default=[], type=_pair, metavar="KEY=VARIANT", help="see `onnx2caffe ops`"
     )
     parser.add_argument("--no-proof", action="store_true", help="write the files without running them")

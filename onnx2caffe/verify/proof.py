@@ -44,13 +44,15 @@ class Proof:
     """What was compared. `rows`: in the user's topological order, one per tensor and runtime.
 
     `runtimes`: name -> version text. `unjudged`: the outputs that no input could judge, each with the nearest judged
-    tensors before it.
+    tensors before it. `without`: what the
+    yardstick leaves out of the user's file ("its quantisation").
     """
 
     rows: tuple[Row, ...]
     runtimes: Mapping[str, str]
     runs: int
     unjudged: Mapping[str, tuple[str, ...]]
+    without: str = ""
 
     @property
     def first_difference(self) -> Row | None:

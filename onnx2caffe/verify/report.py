@@ -38,7 +38,8 @@ def summary(proof: Proof) -> str:
         different = proof.tensors(Verdict.DIFFERS)
         counts = f"{len(different)} of {len(different) + len(equal) + len(unjudged)} tensors differ"
         return f"{counts} in {where} ({inputs}{aside})"
-    return f"proved: {len(equal)} tensor{'s' * (len(equal) != 1)} equal in {where} ({inputs}{aside})"
+    yardstick = f" to the model without {proof.without}" if proof.without else ""
+    return f"proved: {len(equal)} tensor{'s' * (len(equal) != 1)} equal{yardstick} in {where} ({inputs}{aside})"
 
 
 def _versions(proof: Proof) -> list[str]:
@@ -50,6 +51,7 @@ def to_json(proof: Proof) -> dict[str, Any]:
     first = proof.first_difference
     return {
         "ok": proof.ok,
+        "without": proof.without,
         "runs": proof.runs,
         "runtimes": dict(proof.runtimes),
         "first_difference": first.tensor if first else None,
