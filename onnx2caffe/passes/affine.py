@@ -9,6 +9,7 @@ Factors are made in float64 and applied to the float32 weights once.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -19,8 +20,17 @@ from onnx2caffe import canon
 from onnx2caffe.canon import Shape
 from onnx2caffe.passes.base import NodePass
 from onnx2caffe.passes.editor import Array, Editor
-from onnx2caffe.passes.linear import linear
-from onnx2caffe.passes.match import channel_vector, constant_operand, is_float, maker, narrow, only_reader, source
+from onnx2caffe.passes.linear import Linear, linear
+from onnx2caffe.passes.match import (
+    channel_vector,
+    constant_operand,
+    is_float,
+    maker,
+    narrow,
+    only_reader,
+    source,
+    trailing,
+)
 
 __all__ = ["ComposeAffine", "FoldAffineBefore", "FoldAffineBehind", "NormalizeArithmetic"]
 
@@ -186,7 +196,7 @@ class FoldAffineBehind(NodePass):
         factor, shift = vectors
         weight = None if np.all(factor == 1) else _times(before.weight, before.per_output(factor))
         bias = shift if before.bias is None else before.bias.astype(np.float64) * factor + shift
-        return before.rebuild(node, edit, weight=weight, bias=bias if np.any(bias) else None, merged=[before.node])
+        return before.rebuild(node, edit, weight=weight, bias=bias, merged=[before.node])
 
 
 class FoldAffineBefore(NodePass):
@@ -202,23 +212,39 @@ class FoldAffineBefore(NodePass):
     def rewrite(self, node: ir.Node, edit: Editor) -> bool:
         """Fold the affine node in front."""
         after = linear(node)
-        inner = maker(after.value, "BatchNormalization", *_ARITHMETIC) if after is not None else None
-        if after is None or inner is None or only_reader(after.value) is None:
+        if after is None or only_reader(after.value) is None:
+            return False
+        reshape = maker(after.value, "Reshape") if after.inputs_first or node.op_type == "Gemm" else None
+        value = after.value if reshape is None else source(reshape)
+        inner = maker(value, "BatchNormalization", *_ARITHMETIC)
+        if inner is None or only_reader(value) is None:
             return False
         affine = arithmetic(inner) or (None if self.keep_bn else batch_norm(inner))
-        if affine is None:
-            return False
-        vectors = affine.per_channel(after.axis)
-        if vectors is None:
+        vectors = None if affine is None else _input_vectors(affine, after)
+        if affine is None or vectors is None:
             return False
         factor, shift = vectors
-        bias = None
-        if np.any(shift):
-            if not after.uniform:
-                return False
-            bias = after.response(shift) + (0 if after.bias is None else after.bias)
+        if np.any(shift) and not after.uniform:
+            return False
+        bias = after.response(shift) if np.any(shift) else None
+        if bias is not None and after.bias is not None:
+            bias = bias + after.bias
         weight = None if np.all(factor == 1) else _times(after.weight, after.per_input(factor))
-        return after.rebuild(node, edit, value=affine.value, weight=weight, bias=bias, merged=[inner])
+        root = affine.value if reshape is None else edit.reshape(node, affine.value, canon.shape(after.value), "rows")
+        merged = [inner] if reshape is None else [inner, reshape]
+        return after.rebuild(node, edit, value=root, weight=weight, bias=bias, merged=merged)
+
+
+def _input_vectors(affine: Affine, after: Linear) -> tuple[Array, Array] | None:
+    """Factor and shift per input channel of `after`, which may read the affine value reshaped to rows (13.12)."""
+    shape, read = canon.shape(affine.value), canon.shape(after.value)
+    if shape == read:
+        return affine.per_channel(after.axis)
+    rows = math.prod(read[:-1])
+    lead = next((i for i in range(len(shape)) if math.prod(shape[:i]) == rows), None)
+    parts = [] if lead is None else [trailing(array, shape[lead:]) for array in (affine.factor, affine.shift)]
+    vectors = [part.ravel() for part in parts if part is not None]
+    return (vectors[0], vectors[1]) if len(vectors) == 2 else None
 
 
 def _times(weight: Array, factor: Array) -> Array:

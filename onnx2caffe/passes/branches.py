@@ -117,13 +117,12 @@ def _add(node: ir.Node, conv: Linear, other: _Kernel, edit: Editor) -> bool:
     weight = np.array(large.weight)
     weight[(slice(None), slice(None), *place)] += small.weight
     attributes = {"kernel_shape": large.taps, "pads": large.pads}
-    bias = own.bias + other.bias
     merged = [value.producer() for value in node.inputs if value is not None and value is not conv.value]
     return conv.rebuild(
         node,
         edit,
         weight=weight,
-        bias=bias if np.any(bias) else None,
+        bias=own.bias + other.bias,
         attributes=attributes,
         merged=[one for one in merged if one is not None],
     )

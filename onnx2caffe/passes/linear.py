@@ -87,10 +87,10 @@ class Linear:
         None, and nothing made, when it cannot hold the bias or float32 cannot hold the numbers.
         """
         bias = self.bias if bias is None else narrow(bias)
-        if bias is not None and not self.has_bias:
-            if np.any(bias):
-                return None
+        if bias is not None and not np.any(bias):
             bias = None
+        if bias is not None and not self.has_bias:
+            return None
         if any(array is not None and not np.all(np.isfinite(array)) for array in (weight, bias)):
             return None
         at = next(i for i, one in enumerate(self.node.inputs) if one is not self.value)

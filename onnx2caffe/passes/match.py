@@ -25,6 +25,7 @@ __all__ = [
     "operands",
     "scalar",
     "source",
+    "trailing",
 ]
 
 
@@ -127,3 +128,11 @@ def channel_vector(array: Array, shape: Shape, axis: int) -> Array | None:
     if math.prod(padded) != padded[axis]:
         return None
     return np.broadcast_to(array.astype(np.float64).ravel(), (shape[axis],))
+
+
+def trailing(array: Array, shape: Shape) -> Array | None:
+    """`array` broadcast to the trailing axes `shape`; None if it varies along an axis in front of them."""
+    lead = max(array.ndim - len(shape), 0)
+    if math.prod(array.shape[:lead]) != 1:
+        return None
+    return np.broadcast_to(array.reshape(array.shape[lead:]), shape)

@@ -12,19 +12,28 @@ A Mul and an Add by constants behind go into scale and bias: s·a, b·a + c.
 
 from __future__ import annotations
 
-import math
 from typing import ClassVar
 
 import numpy as np
 import onnx_ir as ir
 
 from onnx2caffe import canon
-from onnx2caffe.canon import Shape
 from onnx2caffe.passes.affine import Affine, arithmetic
 from onnx2caffe.passes.base import NodePass
 from onnx2caffe.passes.editor import Array, Editor
 from onnx2caffe.passes.expressions import linear_form
-from onnx2caffe.passes.match import between, ints, is_float, maker, narrow, only_reader, operands, scalar, source
+from onnx2caffe.passes.match import (
+    between,
+    ints,
+    is_float,
+    maker,
+    narrow,
+    only_reader,
+    operands,
+    scalar,
+    source,
+    trailing,
+)
 
 __all__ = ["FoldAffineIntoNorm", "RaiseGroupNorm", "RaiseNorm", "SimplifyRoots"]
 
@@ -32,7 +41,7 @@ _NEGLIGIBLE = 1e-10
 
 
 def _square(value: ir.Value) -> ir.Value | None:
-    """X when value = x²."""
+    """The x of value = x²."""
     node = maker(value, "Mul", "Pow")
     if node is None:
         return None
@@ -41,7 +50,7 @@ def _square(value: ir.Value) -> ir.Value | None:
 
 
 def _inverse_root(value: ir.Value) -> ir.Value | None:
-    """V when value = 1/√v."""
+    """The v of value = 1/√v."""
     node = maker(value, "Div", "Pow", "Reciprocal", "Sqrt")
     if node is None:
         return None
@@ -55,7 +64,7 @@ def _inverse_root(value: ir.Value) -> ir.Value | None:
 
 
 def _reciprocal(value: ir.Value) -> ir.Value | None:
-    """V when value = 1/v."""
+    """The v of value = 1/v."""
     node = maker(value, "Div", "Pow", "Reciprocal")
     if node is None:
         return None
@@ -163,7 +172,7 @@ _UNIT = ((np.ones, "scale"), (np.zeros, "bias"))
 
 
 def _centred(value: ir.Value, axes: tuple[int, ...]) -> ir.Value | None:
-    """X when value = x − mean(x) over these axes."""
+    """The x of value = x − mean(x) over these axes."""
     node = maker(value, "Sub")
     mean = _mean(source(node, 1)) if node is not None else None
     return source(node) if node is not None and mean == (source(node), axes) else None
@@ -263,17 +272,9 @@ def _parameters(norm: ir.Node, affine: Affine) -> tuple[Array, Array] | None:
     shape = canon.shape(norm.outputs[0])
     if norm.op_type not in ("LayerNormalization", "RMSNormalization"):
         return affine.per_channel(1)
-    trailing = shape[int(canon.attribute(norm, "axis")) :]
-    parts = [_trailing(array, trailing) for array in (affine.factor, affine.shift)]
+    shape = shape[int(canon.attribute(norm, "axis")) :]
+    parts = [trailing(array, shape) for array in (affine.factor, affine.shift)]
     return None if parts[0] is None or parts[1] is None else (parts[0], parts[1])
-
-
-def _trailing(array: Array, shape: Shape) -> Array | None:
-    """`array` broadcast to `shape`, if it has no longer axis in front of it."""
-    lead = array.shape[: max(array.ndim - len(shape), 0)]
-    if math.prod(lead) != 1:
-        return None
-    return np.broadcast_to(array.reshape(array.shape[len(lead) :]), shape)
 
 
 class SimplifyRoots(NodePass):

@@ -190,6 +190,29 @@ def test_before_a_transposed_convolution_only_factors(group):
     before_after(build(X, nodes, ["y"]), [FoldAffineBefore()], {"Add": 1, "ConvTranspose": 1})
 
 
+def test_bias_that_cancels_is_gone():
+    nodes = [conv("x", noise(4, 4, 1, 1), "a", bias=np.ones(4, F)), ("Add", ["a", np.asarray(F(-1))], "y")]
+    model = before_after(build(X, nodes, ["y"]), [FoldAffineBehind()], {"Conv": 1})
+    assert len(next(iter(model.graph)).inputs) == 2
+
+
+@pytest.mark.parametrize("batch", [1, 3])
+def test_through_the_reshape_before_a_dense_layer(batch):
+    nodes = [
+        bn("x", "a", 4),
+        ("Reshape", ["a", i64(batch, -1)], "b", {"allowzero": 0}),
+        ("MatMul", ["b", noise(80, 5)], "y"),
+    ]
+    model = build({"x": [batch, 4, 4, 5]}, nodes, ["y"])
+    before_after(model, [NormalizeGemm(), FoldAffineBefore()], {"Reshape": 1, "Gemm": 1}, rtol=1e-5)
+    nodes = [("Mul", ["x", noise(4, 1, 5)], "a"), ("Reshape", ["a", i64(batch, 4, 20)], "b", {"allowzero": 0})]
+    nodes += [("MatMul", ["b", noise(20, 5)], "y")]
+    model = build({"x": [batch, 4, 4, 5]}, nodes, ["y"])
+    before_after(model, [FoldAffineBefore()], {"Mul": 1, "Reshape": 1, "MatMul": 1})
+    nodes[0] = ("Mul", ["x", noise(4, 5)], "a")
+    before_after(build({"x": [batch, 4, 4, 5]}, nodes, ["y"]), [FoldAffineBefore()], {"Reshape": 1, "MatMul": 1})
+
+
 def test_before_gemm_and_matmul():
     nodes = [bn("x", "a", 4), ("MatMul", ["a", noise(4, 5)], "y")]
     before_after(build({"x": [3, 4]}, nodes, ["y"]), [NormalizeGemm(), FoldAffineBefore()], {"Gemm": 1})
