@@ -73,8 +73,8 @@ def session(
 class Reference:
     """The user's model as it is, with inner tensors of its top-level graph as further outputs.
 
-    `wanted` names those tensors; names the graph does not produce are left out. With `widen`, float16 is read as
-    float32: what a right conversion of a half model computes. `threads` as for `session`.
+    `wanted` names those tensors; names the graph does not produce are left out. With `widen`, float16 and
+    bfloat16 are read as float32: what a right conversion of a half model computes. `threads` as for `session`.
 
     Sessions (graph optimisations off and on) are made when first used, and kept.
     """
@@ -163,7 +163,7 @@ def _graphs(graph: onnx.GraphProto) -> Iterator[onnx.GraphProto]:
 
 
 def _widen(proto: onnx.ModelProto) -> None:
-    """Read float16 as float32: constants, casts and declared types."""
+    """Read float16 and bfloat16 as float32: constants, casts and declared types."""
     for graph in _graphs(proto.graph):
         for tensor in graph.initializer:
             _widen_tensor(tensor)
@@ -187,7 +187,7 @@ def _widen_attributes(nodes: Sequence[onnx.NodeProto]) -> None:
 def _widen_tensor(tensor: onnx.TensorProto) -> None:
     from onnx import numpy_helper
 
-    if tensor.data_type == tensor.FLOAT16:
+    if _wider(tensor.data_type) != tensor.data_type:
         values = numpy_helper.to_array(tensor).astype(np.float32)
         tensor.CopyFrom(numpy_helper.from_array(values, tensor.name))
 
@@ -195,4 +195,4 @@ def _widen_tensor(tensor: onnx.TensorProto) -> None:
 def _wider(data_type: int) -> int:
     from onnx import TensorProto
 
-    return TensorProto.FLOAT if data_type == TensorProto.FLOAT16 else data_type
+    return TensorProto.FLOAT if data_type in (TensorProto.FLOAT16, TensorProto.BFLOAT16) else data_type

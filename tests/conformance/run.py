@@ -11,6 +11,7 @@ case's model in onnxruntime; where onnxruntime cannot run it, the outputs the su
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 import tempfile
 from collections import Counter
@@ -25,8 +26,9 @@ from onnx2caffe.errors import Onnx2CaffeError, Unsupported, UsageError
 from onnx2caffe.runtimes import pycaffe
 from onnx2caffe.runtimes.base import Runtime, Tap
 from onnx2caffe.runtimes.builtin import Builtin
+from onnx2caffe.targets.base import Target
 from onnx2caffe.targets.caffe import BVLC, CAFFE
-from tests.conformance.suites import SUITES, Sample, pattern_samples, samples
+from tests.conformance.suites import LISTED, SUITES, Sample, pattern_samples, samples
 from tests.ops.harness import convert, difference, reference
 
 TABLE = Path(__file__).with_name("table.tsv")
@@ -59,7 +61,9 @@ def expected_outputs(sample: Sample) -> dict[str, Any] | None:
         return dict(zip((o.name for o in sample.model.graph.output), sample.expected, strict=False))
 
 
-def judge(sample: Sample, target: Any, runtimes: Sequence[Runtime], folder: Path) -> Row:
+def judge(
+    sample: Sample, wanted: dict[str, Any] | None, target: Target, runtimes: Sequence[Runtime], folder: Path
+) -> Row:
     """Convert, run, compare."""
     row = (sample.suite, sample.name, sample.op, target.name)
     try:
@@ -68,7 +72,6 @@ def judge(sample: Sample, target: Any, runtimes: Sequence[Runtime], folder: Path
         return Row(*row, "refused", refusal.message)
     except Exception as problem:
         return Row(*row, "failed", f"{type(problem).__name__}: {problem}")
-    wanted = expected_outputs(sample)
     if wanted is None:
         return Row(*row, "no reference")
     feeds = {written.inputs[k]: np.asarray(v, np.float32) for k, v in sample.feeds.items() if k in written.inputs}
@@ -97,8 +100,9 @@ def run(suites: Sequence[str], only: str = "") -> Iterator[Row]:
             cases = pattern_samples() if suite == "patterns" else samples(suite)
             for sample in cases:
                 if only in sample.name:
+                    wanted = expected_outputs(sample)
                     for target in (CAFFE, BVLC):
-                        yield judge(sample, target, runtimes, Path(scratch))
+                        yield judge(sample, wanted, target, runtimes, Path(scratch))
     for runtime in runtimes:
         runtime.close()
 
@@ -114,6 +118,29 @@ def worse(rows: Sequence[Row]) -> list[str]:
         for r in rows
         if (key := (r.suite, r.name, r.target)) in before and RANK[r.outcome] > RANK[before[key]]
     ]
+
+
+def listed(rows: Sequence[Row]) -> Iterator[str]:
+    """How many of the plain node cases whose op a CNN uses are equal, per target."""
+    for target in dict.fromkeys(r.target for r in rows):
+        outcomes = [r.outcome for r in rows if r.suite == "node" and r.op in LISTED and r.target == target]
+        outcomes = [o for o in outcomes if o != "no reference"]
+        equal = outcomes.count("equal")
+        if outcomes:
+            share = 100 * equal / len(outcomes)
+            yield f"plain node cases of listed ops on {target}: {equal} of {len(outcomes)} equal ({share:.1f} %)"
+
+
+def refusals(rows: Sequence[Row], most: int = 40) -> Iterator[str]:
+    """The commonest reasons, names and numbers left out."""
+    reasons = Counter((r.op, _kind(r.why)) for r in rows if r.outcome == "refused" and r.target == "caffe")
+    for (op, why), count in reasons.most_common(most):
+        yield f"{count:5} {op}: {why}"
+
+
+def _kind(why: str) -> str:
+    first = re.sub(r"^\d+ nodes? cannot be converted: ", "", why).split("\n")[0]
+    return re.sub(r"\d+", "#", re.sub(r"'[^']*'", "…", first))[:150]
 
 
 def main() -> int:
@@ -132,10 +159,11 @@ def main() -> int:
         for target in ("caffe", "bvlc"):
             counts = Counter(r.outcome for r in rows if (r.suite, r.target) == (suite, target))
             print(f"{suite:18} {target:6}", ", ".join(f"{n} {o}" for o, n in sorted(counts.items())))
+    print(*refusals(rows), *listed(rows), sep="\n")
     behind = worse(rows) if options.check else []
     if not options.check and not options.only and not options.suite:
         header = "suite\tcase\top\ttarget\toutcome\twhy"
-        TABLE.write_text("\n".join([header, *(r.line() for r in rows)]) + "\n")
+        TABLE.write_text("\n".join([header, *sorted(r.line() for r in rows)]) + "\n")
     print(*behind, sep="\n")
     return 1 if behind or any(r.outcome in ("differs", "failed") for r in rows) else 0
 
