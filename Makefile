@@ -34,6 +34,7 @@ fuzz: .venv/.developing
 
 bench: .venv/.installed
 	$(BIN)/python tools/bench.py
+	$(BIN)/python -m tests.corpus.run --lean
 
 docs: .venv/.installed
 	$(BIN)/python tools/make_operators.py

@@ -3,8 +3,10 @@
 
     python -m tests.corpus.run             print and rewrite table.tsv
     python -m tests.corpus.run --check     fail where an outcome fell behind table.tsv
+    python -m tests.corpus.run --lean      only layers and multiply-adds, nothing proved (part of `make bench`)
 
-Columns: model, target, outcome, tensors proved, layers, million multiply-adds of the net and of the model, why.
+Columns: model, target, outcome, tensors proved, layers of the net, nodes of the model, million multiply-adds of both,
+why.
 """
 
 from __future__ import annotations
@@ -29,7 +31,7 @@ from tests.corpus.macs import model_macs, net_macs
 
 CORPUS = Path(__file__).resolve().parents[3] / "shared" / "corpus"
 TABLE = Path(__file__).with_name("table.tsv")
-HEADER = "model\ttarget\toutcome\ttensors\tlayers\tMMACs\tmodel MMACs\twhy"
+HEADER = "model\ttarget\toutcome\ttensors\tlayers\tnodes\tMMACs\tmodel MMACs\twhy"
 RANK = {"equal": 0, "refused": 1, "differs": 2, "failed": 3}
 
 
@@ -42,12 +44,13 @@ class Row:
     outcome: str
     tensors: int = 0
     layers: int = 0
+    nodes: int = 0
     macs: float = 0.0
     own_macs: float = 0.0
     why: str = ""
 
     def line(self) -> str:
-        figures = (self.tensors, self.layers, f"{self.macs:.2f}", f"{self.own_macs:.2f}")
+        figures = (self.tensors, self.layers, self.nodes, f"{self.macs:.2f}", f"{self.own_macs:.2f}")
         return "\t".join(map(str, (self.model, self.target, self.outcome, *figures, self.why)))
 
 
@@ -66,11 +69,12 @@ def free_shapes(path: Path, entry: Mapping[str, Any]) -> dict[str, tuple[int, ..
     return {i["name"]: tuple(i["shape"]) for i in entry["inputs"] if i["name"] in free}
 
 
-def convert(path: Path, entry: Mapping[str, Any], target: str, scratch: Path) -> Row:
-    """One model on one target, proved."""
+def convert(path: Path, entry: Mapping[str, Any], target: str, scratch: Path, proof: bool = True) -> Row:
+    """One model on one target."""
     shapes = free_shapes(path, entry)
+    options = {"name": "net", "target": target, "input_shapes": shapes, "proof": proof, "force": True}
     try:
-        done = onnx2caffe.convert(path, scratch / "out", name="net", target=target, input_shapes=shapes, force=True)
+        done = onnx2caffe.convert(path, scratch / "out", **options)
     except Unsupported as refusal:
         return Row(path.stem, target, "refused", why=" ".join(refusal.message.split())[:300])
     except NumbersDiffer as problem:
@@ -78,9 +82,11 @@ def convert(path: Path, entry: Mapping[str, Any], target: str, scratch: Path) ->
     except Onnx2CaffeError as problem:
         return Row(path.stem, target, "failed", why=" ".join(problem.message.split())[:300])
     net = read_net(done.prototxt, done.caffemodel)
-    own = model_macs(frontend.load(path, input_shapes=shapes).model) / 1e6
+    model = frontend.load(path, input_shapes=shapes).model
+    own = model_macs(model) / 1e6
     proved = len({r.tensor for r in done.proof.rows}) if done.proof else 0
-    return Row(path.stem, target, "equal", proved, len(net.layers), net_macs(net) / 1e6, own)
+    layers = sum(p.layer.type != "Input" for p in net)
+    return Row(path.stem, target, "equal", proved, layers, len(model.graph), net_macs(net) / 1e6, own)
 
 
 def behind(rows: list[Row]) -> list[str]:
@@ -98,9 +104,18 @@ def behind(rows: list[Row]) -> list[str]:
     return worse
 
 
+def fat(rows: list[Row]) -> list[str]:
+    """What the nets add: layers over nodes, multiply-adds over the model's."""
+    added = [(r, r.macs / r.own_macs - 1) for r in rows if r.outcome == "equal" and r.own_macs]
+    return [
+        f"{r.model} on {r.target}: {r.layers} layers, {r.nodes} nodes, {more:+.1%} multiply-adds" for r, more in added
+    ]
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--check", action="store_true")
+    parser.add_argument("--lean", action="store_true", help="no proof; the table is left alone")
     parser.add_argument("--only", default="", help="models whose name holds this text; the table is left alone")
     parser.add_argument("--target", choices=("caffe", "bvlc"))
     options = parser.parse_args()
@@ -113,10 +128,12 @@ def main() -> int:
         for path, entry in models(Path(scratch) / "corpus"):
             if options.only in path.stem:
                 for target in targets:
-                    rows.append(convert(path, entry, target, Path(scratch)))
+                    rows.append(convert(path, entry, target, Path(scratch), proof=not options.lean))
                     print(rows[-1].line(), flush=True)
+    if options.lean:
+        print(*fat(rows), sep="\n")
     worse = behind(rows) if options.check else []
-    if not (options.check or options.only or options.target):
+    if not (options.check or options.lean or options.only or options.target):
         TABLE.write_text("\n".join([HEADER, *(r.line() for r in rows)]) + "\n")
     print(*worse, sep="\n")
     return 1 if worse or any(RANK[r.outcome] > 1 for r in rows) else 0
