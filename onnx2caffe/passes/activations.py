@@ -4,7 +4,7 @@ HardSigmoid(α, β)(x) = clip(α·x + β, 0, 1), so clip(a·x + b, 0, h) = h·Ha
 HardSwish(x) = x·HardSigmoid(1/6, ½)(x)                   Gelu(x) = ½·x·(1 + erf(x/√2)),
 its tanh form ½·x·(1 + tanh(√(2/π)·(x + 0.044715·x³)))    Mish(x) = x·tanh(Softplus(x))
 Softplus(x) = log(1 + exp(x))     LogSoftmax = log(Softmax)     Sigmoid(x) = 1/(1 + exp(−x))
-PRelu(x, s) = relu(x) − s·relu(−x)     LeakyRelu(α)(x) = max(x, α·x) for 0 ≤ α ≤ 1
+PRelu(x, s) = relu(x) − s·relu(−x)     LeakyRelu(α)(x) = max(x, α·x) for 0 ≤ α < 1
 Clips of clips, with Relu, Max and Min by a constant as clips with one bound, are one clip.
 """
 
@@ -222,7 +222,7 @@ def _leaky(node: ir.Node, edit: Editor) -> _Found | None:
     del edit
     for x, other in operands(node) if len(node.inputs) == 2 else ():
         line = polynomial(other, x)
-        if line is not None and len(line) == 2 and line[0] == 0 and 0 <= line[1] <= 1:
+        if line is not None and len(line) == 2 and line[0] == 0 and 0 <= line[1] < 1:
             return "LeakyRelu", [x], {"alpha": float(line[1])}
     return None
 
