@@ -45,31 +45,37 @@ __all__: list[str] = []
 
 @lowers("Relu")
 def _relu(op: Op, net: Emitter) -> Blob:
+    """ReLU (recipes 8.1)."""
     return relu(net, op.blob())
 
 
 @lowers("LeakyRelu")
 def _leaky_relu(op: Op, net: Emitter) -> Blob:
+    """ReLU with a negative slope (recipes 8.1)."""
     return net(ReLU(negative_slope=op.attribute("alpha", 0.01)), op.blob())
 
 
 @lowers("Sigmoid")
 def _sigmoid(op: Op, net: Emitter) -> Blob:
+    """Sigmoid (recipes 8.1)."""
     return net(Sigmoid(), op.blob())
 
 
 @lowers("Tanh")
 def _tanh(op: Op, net: Emitter) -> Blob:
+    """TanH (recipes 8.1)."""
     return net(TanH(), op.blob())
 
 
 @lowers("Softplus")
 def _softplus(op: Op, net: Emitter) -> Blob:
+    """BNLL (recipes 8.1)."""
     return net(BNLL(), op.blob())
 
 
 @lowers("Elu")
 def _elu(op: Op, net: Emitter) -> Blob:
+    """ELU (recipes 8.1)."""
     return net(ELU(alpha=op.attribute("alpha", 1.0)), op.blob())
 
 
@@ -96,14 +102,14 @@ def _selu(op: Op, net: Emitter) -> Blob:
 
 @lowers("Softsign")
 def _softsign(op: Op, net: Emitter) -> Blob:
-    """`x · (1 + |x|)⁻¹`."""
+    """`x · (1 + |x|)⁻¹` (recipes 8.17)."""
     x = op.blob()
     return product(net, [x, power(net, absolute(net, x), -1.0, shift=1.0)])
 
 
 @lowers("ThresholdedRelu")
 def _thresholded_relu(op: Op, net: Emitter) -> Blob:
-    """`x · [x > α]`."""
+    """`x · [x > α]` (recipes 8.17)."""
     x, alpha = op.blob(), op.attribute("alpha", 1.0)
     return product(net, [x, above(net, x, alpha)]) if alpha else relu(net, x)
 
@@ -129,7 +135,7 @@ def _prelu(op: Op, net: Emitter) -> Blob:
 
 @lowers("Clip")
 def _clip(op: Op, net: Emitter) -> Blob:
-    """Constant bounds by the recipe "clip", computed ones by MAX and negated MAX."""
+    """Constant bounds by the recipe "clip", computed ones by MAX and negated MAX (recipes 7.14, 8.4)."""
     x, lo, hi = op.blob(), _bound(op, 1), _bound(op, 2)
     if isinstance(lo, Blob) or isinstance(hi, Blob):
         for bound, sign in ((lo, 1.0), (hi, -1.0)):
@@ -154,6 +160,7 @@ def _bound(op: Op, index: int) -> Blob | float | None:
 
 @lowers("HardSigmoid", variant="HardSigmoid")
 def _hard_sigmoid_layer(op: Op, net: Emitter) -> Blob:
+    """The layer of that name (recipes 8.7)."""
     return net(HardSigmoid(alpha=op.attribute("alpha", 0.2), beta=op.attribute("beta", 0.5)), op.blob())
 
 
@@ -169,6 +176,7 @@ def _hard_gate(net: Emitter, x: Blob, alpha: float, beta: float) -> Blob:
 
 @lowers("HardSwish", variant="HardSwish")
 def _hard_swish_layer(op: Op, net: Emitter) -> Blob:
+    """The layer of that name (recipes 8.8)."""
     return net(HardSwish(), op.blob())
 
 
@@ -188,11 +196,13 @@ def _swish(op: Op, net: Emitter) -> Blob:
 
 @lowers("Swish", variant="Swish")
 def _swish_layer(op: Op, net: Emitter) -> Blob:
+    """Swish, which later versions of BVLC Caffe have (recipes 8.9)."""
     return net(Swish(beta=op.attribute("alpha", 1.0)), op.blob())
 
 
 @lowers("Mish", variant="Mish")
 def _mish_layer(op: Op, net: Emitter) -> Blob:
+    """The layer of that name (recipes 8.10)."""
     return net(Mish(), op.blob())
 
 
@@ -205,7 +215,7 @@ def _mish(op: Op, net: Emitter) -> Blob:
 
 @lowers("Shrink", variant="Clip")
 def _soft_shrink(op: Op, net: Emitter) -> Blob:
-    """`x − clip(x, −λ, λ)` when bias = lambd."""
+    """`x − clip(x, −λ, λ)` when bias = lambd (recipes 8.17)."""
     x, lambd = op.blob(), op.attribute("lambd", 0.5)
     if op.attribute("bias", 0.0) != lambd or lambd < 0:
         raise Refused(f"lambd = {lambd}, bias = {op.attribute('bias', 0.0)} is no soft shrink")
@@ -214,7 +224,7 @@ def _soft_shrink(op: Op, net: Emitter) -> Blob:
 
 @lowers("Shrink", variant="Threshold")
 def _shrink(op: Op, net: Emitter) -> Blob:
-    """[|x| > λ] · (x − bias · sign x).
+    """[|x| > λ] · (x − bias · sign x) (recipes 8.17).
 
     Raises:
         Refused: lambd < 0, whose two branches overlap.

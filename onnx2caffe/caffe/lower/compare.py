@@ -40,21 +40,25 @@ _HUGE = float(np.finfo(np.float32).max)
 
 @lowers("Greater")
 def _greater(op: Op, net: Emitter) -> Blob:
+    """[a > b]: Threshold at a constant, or at 0 of a − b (recipes 7.20)."""
     return _exceeds(op, net, operand(op, 0), operand(op, 1))
 
 
 @lowers("Less")
 def _less(op: Op, net: Emitter) -> Blob:
+    """[b > a]: Threshold at a constant, or at 0 of b − a (recipes 7.20)."""
     return _exceeds(op, net, operand(op, 1), operand(op, 0))
 
 
 @lowers("GreaterOrEqual")
 def _greater_or_equal(op: Op, net: Emitter) -> Blob:
+    """[a ≥ b]: Threshold at the next smaller float32 (recipes 7.20)."""
     return _reaches(op, net, operand(op, 0), operand(op, 1))
 
 
 @lowers("LessOrEqual")
 def _less_or_equal(op: Op, net: Emitter) -> Blob:
+    """[b ≥ a]: Threshold at the next smaller float32 (recipes 7.20)."""
     return _reaches(op, net, operand(op, 1), operand(op, 0))
 
 
@@ -81,13 +85,14 @@ def _against_threshold(net: Emitter, a: Operand, b: Operand) -> tuple[Blob, floa
 
 @lowers("Equal")
 def _equal(op: Op, net: Emitter) -> Blob:
-    """[a ≥ b] − [a > b]."""
+    """[a ≥ b] − [a > b] (recipes 7.20)."""
     x, threshold = _against_threshold(net, operand(op, 0), operand(op, 1))
     return expand(net, difference(net, at_least(net, x, threshold), above(net, x, threshold)), op.outputs[0])
 
 
 @lowers("Not")
 def _not(op: Op, net: Emitter) -> Blob:
+    """`1 − x` (recipes 7.21)."""
     return _invert(net, op.blob())
 
 
@@ -97,11 +102,13 @@ def _invert(net: Emitter, x: Blob) -> Blob:
 
 @lowers("And")
 def _and(op: Op, net: Emitter) -> Blob:
+    """`a · b` (recipes 7.21)."""
     return product(net, [operand(op, 0), operand(op, 1)])
 
 
 @lowers("Or")
 def _or(op: Op, net: Emitter) -> Blob:
+    """`max(a, b)`, with a constant c `x + c − x · c` (recipes 7.21)."""
     a, b = operand(op, 0), operand(op, 1)
     if isinstance(a, Blob) and isinstance(b, Blob):
         return extreme(net, [a, b], 1.0)
@@ -111,6 +118,7 @@ def _or(op: Op, net: Emitter) -> Blob:
 
 @lowers("Xor")
 def _xor(op: Op, net: Emitter) -> Blob:
+    """`|a − b|`, with a constant c `x + c − 2 · x · c` (ONNX Xor-7)."""
     a, b = operand(op, 0), operand(op, 1)
     if isinstance(a, Blob) and isinstance(b, Blob):
         return absolute(net, difference(net, a, b))
@@ -178,11 +186,13 @@ def sign(net: Emitter, x: Blob) -> Blob:
 
 @lowers("Sign")
 def _sign(op: Op, net: Emitter) -> Blob:
+    """[x > 0] − [x < 0] (recipes 7.19)."""
     return sign(net, op.blob())
 
 
 @lowers("Floor", "Ceil", "Round")
 def _round(op: Op, net: Emitter) -> Blob:
+    """One Threshold per step between known bounds; nothing for whole numbers (recipes 7.19)."""
     known = ranges.of(op.node.inputs[0])
     return op.blob() if known.whole else _staircase(net, op.blob(), known, op.type)
 
@@ -212,7 +222,7 @@ def _step(net: Emitter, x: Blob, below: int, kind: str) -> Blob:
 
 @lowers("Cast", "CastLike")
 def _cast(op: Op, net: Emitter) -> Blob:
-    """Nothing where the numbers stay; [x ≠ 0] for bool; truncation only between known bounds."""
+    """Nothing where the numbers stay; [x ≠ 0] for bool; truncation only between known bounds (ONNX Cast-23)."""
     x, source, target = op.blob(), op.dtype(), canon.dtype(op.node.outputs[0])
     known = ranges.of(op.node.inputs[0])
     if target == source or target.is_floating_point():

@@ -38,7 +38,7 @@ def conv(op: Op, net: Emitter) -> Blob:
 
 @lowers("Conv", variant="pad_layer")
 def conv_after_pad(op: Op, net: Emitter) -> Blob:
-    """The pads (or, negative, the crop) as a layer of their own, then a Convolution without."""
+    """The pads (or, negative, the crop) as a layer of their own, then a Convolution without (recipes 3.14, 3.18)."""
     axes = _axes(op)
     return _learned(Convolution, op, net, _padded(net, op.blob(0), axes), [Taps(0)] * len(axes))
 
@@ -141,7 +141,7 @@ def conv_transpose(op: Op, net: Emitter) -> Blob:
 
 @lowers("ConvTranspose", variant="crop")
 def conv_transpose_then_crop(op: Op, net: Emitter) -> Blob:
-    """A Deconvolution with the pads that both ends share, then a crop of the rest."""
+    """A Deconvolution with the pads that both ends share, then a crop of the rest (recipes 3.10)."""
     taps, front, behind = [], [], []
     for axis in _cut_axes(op):
         before, after = (max(0, math.ceil(-cut / axis.dilation)) for cut in (axis.front, axis.behind))

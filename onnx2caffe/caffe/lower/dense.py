@@ -128,6 +128,7 @@ def _float(array: Array) -> Array:
 
 @lowers("MatMul")
 def _matmul(op: Op, net: Emitter) -> Blob:
+    """InnerProduct or 1×1 Convolution; two activations by Tile, Scale and a sum (recipes 6.1–6.9)."""
     return matmul(net, operand(op, 0), operand(op, 1))
 
 

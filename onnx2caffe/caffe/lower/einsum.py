@@ -34,7 +34,7 @@ class _Term:
 
 @lowers("Einsum")
 def _einsum(op: Op, net: Emitter) -> Blob:
-    """Terms two by two, from the left; what nobody else reads is summed as early as possible."""
+    """Terms two by two, from the left; what nobody else reads is summed as early as possible (recipes 6.13)."""
     values = operands(op)
     try:
         equation = parse(str(op.attribute("equation")), [value.shape for value in values])

@@ -61,23 +61,27 @@ def log(net: Emitter, x: Blob, scale: float = 1.0, shift: float = 0.0) -> Blob:
 
 @lowers("Add", "Sum")
 def _add(op: Op, net: Emitter) -> Blob:
+    """Eltwise SUM of any number, Bias where one is broadcast or constant (recipes 7.1–7.10, 7.15)."""
     _refuse_wrapping(op)
     return linear(net, [(x, 1.0) for x in operands(op)])
 
 
 @lowers("Sub")
 def _sub(op: Op, net: Emitter) -> Blob:
+    """`a + (−b)`: a coefficient of Eltwise, else a negated operand (recipes 7.11)."""
     _refuse_wrapping(op)
     return difference(net, operand(op, 0), operand(op, 1))
 
 
 @lowers("Mean")
 def _mean(op: Op, net: Emitter) -> Blob:
+    """Eltwise SUM with coefficients 1/n (recipes 7.15)."""
     return linear(net, [(x, 1.0 / len(op)) for x in operands(op)])
 
 
 @lowers("Mul")
 def _mul(op: Op, net: Emitter) -> Blob:
+    """Eltwise PROD, Scale where one is broadcast or constant (recipes 7.1–7.10)."""
     _refuse_wrapping(op)
     return product(net, operands(op))
 
@@ -103,6 +107,7 @@ def _has_reciprocal(number: float) -> bool:
 
 @lowers("Pow")
 def _pow(op: Op, net: Emitter) -> Blob:
+    """Power for one constant exponent, else `e^(b · ln a)` for a base known to be positive (recipes 7.16, 7.17)."""
     base, exponent = operand(op, 0), operand(op, 1)
     if not isinstance(exponent, Blob) and isinstance(base, Blob):
         return _constant_exponent(op, net, base, exponent)
@@ -135,62 +140,70 @@ def _positive(op: Op, base: Blob) -> Blob:
 
 @lowers("Max")
 def _max(op: Op, net: Emitter) -> Blob:
+    """Eltwise MAX (recipes 7.13, 7.14)."""
     return extreme(net, operands(op), 1.0)
 
 
 @lowers("Min")
 def _min(op: Op, net: Emitter) -> Blob:
+    """`−max(−a, −b)` (recipes 7.13, 7.14)."""
     return extreme(net, operands(op), -1.0)
 
 
 @lowers("Neg")
 def _neg(op: Op, net: Emitter) -> Blob:
+    """Power with scale −1 (recipes 7.16)."""
     _refuse_wrapping(op)
     return negative(net, op.blob())
 
 
 @lowers("Abs")
 def _abs(op: Op, net: Emitter) -> Blob:
+    """AbsVal (recipes 7.18)."""
     return absolute(net, op.blob())
 
 
 @lowers("Reciprocal")
 def _reciprocal(op: Op, net: Emitter) -> Blob:
+    """Power −1 (recipes 7.16)."""
     return power(net, op.blob(), -1.0)
 
 
 @lowers("Sqrt")
 def _sqrt(op: Op, net: Emitter) -> Blob:
+    """Power ½ (recipes 7.16)."""
     return power(net, op.blob(), 0.5)
 
 
 @lowers("Exp")
 def _exp(op: Op, net: Emitter) -> Blob:
+    """Exp (recipes 7.18)."""
     return exp(net, op.blob())
 
 
 @lowers("Log")
 def _log(op: Op, net: Emitter) -> Blob:
+    """Log (recipes 7.18)."""
     return log(net, op.blob())
 
 
 @lowers("Sinh", "Cosh")
 def _hyperbolic(op: Op, net: Emitter) -> Blob:
-    """(e^x ∓ e^−x) / 2."""
+    """(e^x ∓ e^−x) / 2 (ONNX Sinh-22, Cosh-22)."""
     x = op.blob()
     return linear(net, [(exp(net, x), 0.5), (exp(net, x, scale=-1.0), -0.5 if op.type == "Sinh" else 0.5)])
 
 
 @lowers("Atanh")
 def _atanh(op: Op, net: Emitter) -> Blob:
-    """½ (ln(1 + x) − ln(1 − x))."""
+    """½ (ln(1 + x) − ln(1 − x)) (ONNX Atanh-22)."""
     x = op.blob()
     return linear(net, [(log(net, x, shift=1.0), 0.5), (log(net, x, scale=-1.0, shift=1.0), -0.5)])
 
 
 @lowers("Acosh")
 def _acosh(op: Op, net: Emitter) -> Blob:
-    """ln(x + √(x² − 1))."""
+    """ln(x + √(x² − 1)) (ONNX Acosh-22)."""
     x = op.blob()
     root = power(net, power(net, x, 2.0), 0.5, shift=-1.0)
     return log(net, linear(net, [(x, 1.0), (root, 1.0)]))
@@ -198,7 +211,7 @@ def _acosh(op: Op, net: Emitter) -> Blob:
 
 @lowers("Asinh")
 def _asinh(op: Op, net: Emitter) -> Blob:
-    """sign(x) · ln(|x| + √(x² + 1)): without the sign outside, negative x cancel."""
+    """sign(x) · ln(|x| + √(x² + 1)); without the sign outside, negative x cancel (ONNX Asinh-22)."""
     x = op.blob()
     root = power(net, power(net, x, 2.0), 0.5, shift=1.0)
     length = log(net, linear(net, [(absolute(net, x), 1.0), (root, 1.0)]))

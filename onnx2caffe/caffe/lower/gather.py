@@ -123,7 +123,7 @@ def _unsigned(net: Emitter, indices: Blob, entries: int) -> Blob:
 
 @lowers("GatherElements", "GatherND", "ReverseSequence", "Compress")
 def _mover(op: Op, net: Emitter) -> Blob:
-    """Movers by their index map: the node itself, evaluated on the positions of its data."""
+    """Any mover by its index map: the node itself, evaluated on the positions of its data (recipes 11.6)."""
     x = op.blob(0)
     return move(net, x, _evaluate(op, op.type, _positions(x.shape), op.need_const(1, "indices")))
 
@@ -204,7 +204,7 @@ def _seams(shape: Shape) -> list[tuple[int, int]]:
 
 @lowers("Trilu")
 def _trilu(op: Op, net: Emitter) -> Blob:
-    """Scale by a 0/1 mask over the last two axes."""
+    """Scale by a 0/1 mask over the last two axes (ONNX Trilu-14)."""
     x = op.blob(0)
     k = op.need_const(1, "k") if op.has(1) else np.zeros((), np.int64)
     keep_part = np.triu if op.attribute("upper", 1) else np.tril
@@ -223,7 +223,7 @@ def _cum_sum(op: Op, net: Emitter) -> Blob:
 
 @lowers("Col2Im")
 def _col2im(op: Op, net: Emitter) -> Blob:
-    """Deconvolution with one-hot weights per channel, then the pads cut off."""
+    """Deconvolution with one-hot weights per channel, then the pads cut off (ONNX Col2Im-18)."""
     x = op.blob(0)
     image, block = (
         tuple(int(v) for v in op.need_const(i, name)) for i, name in ((1, "image_shape"), (2, "block_shape"))

@@ -110,21 +110,25 @@ def expand(net: Emitter, x: Blob, shape: Sequence[int]) -> Blob:
 
 @lowers("Reshape")
 def _reshape(op: Op, net: Emitter) -> Blob:
+    """Reshape to the static shape (recipes 5.1)."""
     return reshape(net, op.blob(), op.outputs[0])
 
 
 @lowers("Transpose")
 def _transpose(op: Op, net: Emitter) -> Blob:
+    """The recipe "transpose" (recipes 5.2–5.5)."""
     return transpose(net, op.blob(), op.attribute("perm"))
 
 
 @lowers("Expand")
 def _expand(op: Op, net: Emitter) -> Blob:
+    """A Tile for every axis that grows (recipes 11.10)."""
     return expand(net, op.blob(), op.outputs[0])
 
 
 @lowers("Tile")
 def _tile(op: Op, net: Emitter) -> Blob:
+    """A Tile for every axis that is repeated (recipes 11.10)."""
     x = op.blob()
     repeats = [int(r) for r in op.need_const(1, "repeats")]
     if 0 in repeats:

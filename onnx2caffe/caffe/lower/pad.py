@@ -19,7 +19,7 @@ _REPEATING = ("edge", "reflect", "wrap")
 
 @lowers("Pad")
 def pad(op: Op, net: Emitter) -> Blob:
-    """Axis by axis; zeros on all spatial axes at once."""
+    """Axis by axis; zeros on all spatial axes at once (recipes 3.14–3.18)."""
     x = op.blob(0)
     front, behind = np.split(op.need_const(1, "pads").astype(int), 2)
     mode = op.attribute("mode", "constant")

@@ -52,7 +52,7 @@ def _axes(op: Op) -> list[Axis]:
 
 @lowers("MaxPool")
 def max_pool(op: Op, net: Emitter) -> Sequence[Blob]:
-    """Values and, when something reads them, Indices."""
+    """The recipe "max_pool"; with Indices when something reads them (recipes 2.1–2.7, 2.12, 2.22)."""
     axes = _axes(op)
     if op.wanted(1) and any(_dilated(a) for a in axes):
         raise Refused(f"Indices with dilations {[a.dilation for a in axes]}: Caffe's Pooling has no dilation")
@@ -66,7 +66,7 @@ def max_pool(op: Op, net: Emitter) -> Sequence[Blob]:
 
 @lowers("AveragePool")
 def average_pool(op: Op, net: Emitter) -> Blob:
-    """Padding counted or not (count_include_pad)."""
+    """The recipe "ave_pool", padding counted or not (recipes 2.1–2.11)."""
     axes, padding = _axes(op), bool(op.attribute("count_include_pad", 0))
     if not all(a.counts(padding=padding).all() for a in axes):
         raise Refused(
@@ -90,14 +90,14 @@ def lp_pool(op: Op, net: Emitter) -> Blob:
 
 @lowers("GlobalAveragePool", "GlobalMaxPool")
 def global_pool(op: Op, net: Emitter) -> Blob:
-    """Pooling over all spatial axes, as one map."""
+    """Pooling over all spatial axes, as one map (recipes 2.15, 2.16)."""
     mode: Mode = "MAX" if op.type == "GlobalMaxPool" else "AVE"
     return reshape(net, _pool_whole(net, op.blob(), mode), op.outputs[0])
 
 
 @lowers("GlobalLpPool")
 def global_lp_pool(op: Op, net: Emitter) -> Blob:
-    """The p-norm of every map."""
+    """The p-norm of every map (recipes 2.21)."""
     x, p = op.blob(), op.attribute("p", 2)
     mean = _pool_whole(net, _powers(net, x, p), "AVE")
     return reshape(net, net(Power(power=1 / p, scale=float(math.prod(x.shape[2:]))), mean), op.outputs[0])
@@ -105,7 +105,7 @@ def global_lp_pool(op: Op, net: Emitter) -> Blob:
 
 @lowers("MaxRoiPool", "RoiAlign")
 def roi_pool(op: Op, net: Emitter) -> Blob:
-    """No Caffe layer samples regions as ONNX does."""
+    """Nothing: no Caffe layer samples regions as ONNX does (recipes §18)."""
     raise Refused("Caffe's ROIPooling rounds regions otherwise than ONNX, and nothing in Caffe interpolates in regions")
 
 

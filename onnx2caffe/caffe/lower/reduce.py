@@ -172,56 +172,64 @@ def _reduced(op: Op, net: Emitter, kind: str, x: Blob) -> Blob:
 
 @lowers("ReduceMean")
 def _reduce_mean(op: Op, net: Emitter) -> Blob:
+    """The recipe "reduce" (recipes 10.1–10.5)."""
     refuse_integers(op, "rounds")
     return _reduced(op, net, "MEAN", op.blob())
 
 
 @lowers("ReduceMax")
 def _reduce_max(op: Op, net: Emitter) -> Blob:
+    """The recipe "reduce" (recipes 10.1–10.3, 10.6)."""
     return _reduced(op, net, "MAX", op.blob())
 
 
 @lowers("ReduceMin")
 def _reduce_min(op: Op, net: Emitter) -> Blob:
-    """−max(−x)."""
+    """`−max(−x)` (recipes 10.2)."""
     return negative(net, _reduced(op, net, "MAX", negative(net, op.blob())))
 
 
 @lowers("ReduceSum")
 def _reduce_sum(op: Op, net: Emitter) -> Blob:
+    """The recipe "reduce" (recipes 10.2–10.5, 10.8)."""
     return _reduced(op, net, "SUM", op.blob())
 
 
 @lowers("ReduceProd")
 def _reduce_prod(op: Op, net: Emitter) -> Blob:
+    """The recipe "reduce": every element by itself (recipes 10.7)."""
     return _reduced(op, net, "PROD", op.blob())
 
 
 @lowers("ReduceL1")
 def _reduce_l1(op: Op, net: Emitter) -> Blob:
+    """`Σ |x|` (recipes 10.4)."""
     return _reduced(op, net, "ASUM", op.blob())
 
 
 @lowers("ReduceSumSquare")
 def _reduce_sum_square(op: Op, net: Emitter) -> Blob:
+    """`Σ x²` (recipes 10.4)."""
     return _reduced(op, net, "SUMSQ", op.blob())
 
 
 @lowers("ReduceL2")
 def _reduce_l2(op: Op, net: Emitter) -> Blob:
+    """`√Σ x²` (recipes 10.4)."""
     refuse_integers(op, "rounds")
     return power(net, _reduced(op, net, "SUMSQ", op.blob()), 0.5)
 
 
 @lowers("ReduceLogSum")
 def _reduce_log_sum(op: Op, net: Emitter) -> Blob:
+    """`ln Σ x` (ONNX ReduceLogSum-18)."""
     refuse_integers(op, "rounds")
     return log(net, _reduced(op, net, "SUM", op.blob()))
 
 
 @lowers("ReduceLogSumExp")
 def _reduce_log_sum_exp(op: Op, net: Emitter) -> Blob:
-    """`max x − ln(max(Softmax x))`, run by run.
+    """`max x − ln(max(Softmax x))`, run by run (recipes 10.7).
 
     The largest probability is 1 / Σ e^(x − max): it neither overflows nor underflows.
     """
@@ -248,7 +256,7 @@ def _arg_flip(op: Op, net: Emitter) -> Blob:
 
 @lowers("ArgMax", "ArgMin", variant="weights")
 def _arg_weights(op: Op, net: Emitter) -> Blob:
-    """For a long axis: of [x = max] times falling weights, the largest is the first."""
+    """For a long axis: of [x = max] times falling weights, the largest is the first (recipes 10.9)."""
     x, axis = _arg_input(op, net)
     size = x.shape[axis]
     is_peak = at_least(net, difference(net, x, reduce(net, "MAX", x, [axis])))

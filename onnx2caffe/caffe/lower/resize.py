@@ -34,7 +34,7 @@ _MOST_WEIGHTS = 2**26
 
 @lowers("Resize")
 def resize(op: Op, net: Emitter) -> Blob:
-    """Batch and channel axes first, then the spatial ones together; the input itself when nothing changes."""
+    """Batch and channel axes first, then the spatial ones together by the recipe "resize" (recipes §4)."""
     x, shape, out = op.blob(), op.shape(), op.outputs[0]
     if 0 in out:
         raise Refused(f"output shape {out} is empty: Caffe has no blobs of size 0")
@@ -122,10 +122,10 @@ def resize_by_interp(net: Emitter, x: Blob, maps: Sequence[AxisMap]) -> Blob:
 
 @recipe("resize", "deconvolution")
 def resize_by_deconvolution(net: Emitter, x: Blob, maps: Sequence[AxisMap]) -> Blob:
-    """Linear by whole factors: a depthwise Deconvolution of tents.
+    """Linear by whole factors: a depthwise Deconvolution of tents (recipes 4.5, 4.8, 4.9).
 
     At the border a tent without its neighbour weighs less than 1; dividing by the weight that is there equals repeating
-    the edge (recipes 4.5, 4.8, 4.9).
+    the edge.
     """
     tents = [_tent(m.matrix) for m in maps]
     kernel = outer([t.taps for t in tents])

@@ -19,12 +19,13 @@ __all__: list[str] = []
 
 @lowers("Softmax")
 def _softmax(op: Op, net: Emitter) -> Blob:
+    """Softmax on any axis (recipes 10.11)."""
     return net(Softmax(axis=op.attribute("axis", -1) % len(op.shape())), op.blob())
 
 
 @lowers("LogSoftmax")
 def _log_softmax(op: Op, net: Emitter) -> Blob:
-    """`(x − max x) + ln(max(Softmax x))`.
+    """`(x − max x) + ln(max(Softmax x))` (recipes 8.19).
 
     The largest probability is 1 / Σ e^(x − max); small ones, whose logarithm the obvious form takes, underflow to 0.
     """
@@ -36,7 +37,7 @@ def _log_softmax(op: Op, net: Emitter) -> Blob:
 
 @lowers("Hardmax")
 def _hardmax(op: Op, net: Emitter) -> Blob:
-    """1 at the first of the largest elements: [x = max] minus all such elements before, above one half."""
+    """1 at the first of the largest elements: [x = max] minus all such before, above one half (recipes 7.22)."""
     x = _as_column(op, net)
     is_peak = at_least(net, difference(net, x, reduce(net, "MAX", x, [2])))
     size = x.shape[2]

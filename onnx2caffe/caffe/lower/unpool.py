@@ -21,7 +21,7 @@ __all__: list[str] = []
 
 @lowers("MaxUnpool", variant="upsample")
 def unpool_by_upsample(op: Op, net: Emitter) -> Blob:
-    """Upsample with the mask as second bottom."""
+    """Upsample with the mask as second bottom (recipes 2.23)."""
     values, mask, plane = _planes(op, net)
     return reshape(net, net(Upsample(upsample_h=plane[0], upsample_w=plane[1]), values, mask), op.outputs[0])
 
