@@ -175,7 +175,8 @@ class _Converting:
         path = folder / "reading.onnx"
         with _writing(self._folder):
             write_reading(loaded.model, path)
-        text = f"{self._strip.count} quantised tensors are kept as real numbers (--strip-qdq)"
+        count = self._strip.count
+        text = f"{count} quantised tensor{'s' * (count != 1)} kept as real numbers (--strip-qdq)"
         if self._options.proof:
             text += self._distance_to(path, loaded)
         loaded.notes.append(Note("warning", text))

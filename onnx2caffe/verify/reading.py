@@ -28,11 +28,9 @@ def write_reading(model: ir.Model, path: Path) -> None:
     proto = onnx.load(str(path), load_external_data=False)
     held = {value.name: _others(value) for node in model.graph for value in node.outputs}
     nodes = list(proto.graph.node)
-    inputs = [
-        alias for value in model.graph.inputs for alias in _aliases(proto.graph, value.name or "", _others(value))
-    ]
     del proto.graph.node[:], proto.graph.output[:]
-    proto.graph.node.extend(inputs)
+    for value in model.graph.inputs:
+        proto.graph.node.extend(_aliases(proto.graph, value.name or "", _others(value)))
     for node in nodes:
         proto.graph.node.append(node)
         for name in node.output:
@@ -55,7 +53,7 @@ def _aliases(graph: onnx.GraphProto, name: str, tensors: Sequence[UserTensor]) -
 
 
 def farthest(file: Path, reading: Path, runs: Sequence[Feeds], outputs: Sequence[str]) -> tuple[str, Distance] | None:
-    """The output in which two models lie farthest apart on any of the runs, and how far; None without an output in both.
+    """The output in which two models lie farthest apart on any of the runs, and how far; None without a common one.
 
     Integers are compared as their readers round them.
 

@@ -361,3 +361,54 @@ def test_pycaffe_proves_too(cli, model, pycaffe):
     ran = cli("convert", model, "--caffe-python", pycaffe.python)
     assert ran.code == 0
     assert "pycaffe" in ran.out.splitlines()[-1]
+
+
+def quantised(tmp_path: Path) -> Path:
+    b = Builder(0)
+    scale, zero = b.const("scale", np.float32(0.05)), b.const("zero", np.uint8(0))
+    b.conv("x", "c", 3, 4)
+    b.node("QuantizeLinear", ["c", scale, zero], "q")
+    b.node("DequantizeLinear", ["q", scale, zero], "d")
+    b.conv("d", "y", 4, 2)
+    path = tmp_path / "quantised.onnx"
+    onnx.save(b.model([1, 3, 8, 8], ["y"]), path)
+    return path
+
+
+def test_quantised_models_are_refused_with_the_way_out(cli, tmp_path):
+    ran = cli("convert", quantised(tmp_path), *FAST)
+    assert ran.code == 3
+    assert "n_q" in ran.err
+    assert "--strip-qdq" in ran.err
+
+
+def test_strip_qdq_says_what_it_changes_and_keeps_the_ranges(cli, tmp_path):
+    ran = cli("convert", quantised(tmp_path), "--strip-qdq", *FAST)
+    assert ran.code == 0
+    assert "1 quantised tensor kept as real numbers" in ran.err
+    assert "'y' differs by up to" in ran.err
+    assert "equal to the model without its quantisation in builtin" in ran.out.splitlines()[-1]
+    document = json.loads((tmp_path / "quantised" / "quantised.map.json").read_text())
+    assert document["ranges"] == {name: [0.0, pytest.approx(12.75)] for name in ("c", "d")}
+    assert document["notes"][0]["level"] == "warning"
+    assert names(tmp_path / "quantised") == ["quantised.caffemodel", "quantised.map.json", "quantised.prototxt"]
+
+
+def test_strip_qdq_without_proof_measures_nothing(cli, tmp_path):
+    ran = cli("convert", quantised(tmp_path), "--strip-qdq", *UNPROVED)
+    assert ran.code == 0
+    assert "differs" not in ran.err
+
+
+def test_strip_qdq_leaves_other_models_alone(cli, model):
+    ran = cli("convert", model, "--strip-qdq", *FAST)
+    assert (ran.code, ran.err) == (0, "")
+    assert "without" not in ran.out
+
+
+def test_keep_bn_gives_batch_norm_layers(cli, tmp_path):
+    model = save("arithmetic", tmp_path)
+    for words, expected in ((("--keep-bn",), 1), ((), 0)):
+        assert cli("convert", model, "-o", f"out{expected}", *words, *FAST).code == 0
+        text = (tmp_path / f"out{expected}" / "arithmetic.prototxt").read_text()
+        assert text.count('type: "BatchNorm"') == expected

@@ -539,6 +539,8 @@ def quantised() -> list[Case]:
         Case("ConvInteger", (10,),
              (ints(1, 2, 5, 5, low=0, dtype=u8), Const(ints(3, 2, 3, 3, low=0, dtype=u8)), scalar(3, u8)),
              {"strides": [2, 2]}),
+        Case("MatMulInteger", (10,),
+             (ints(3, 4, low=0, dtype=u8), Const(ints(4, 2, low=0, dtype=u8)), zero, Const(np.asarray([5, 0], u8)))),
         Case("DynamicQuantizeLinear", (11,), (f(3, 4),), {}, 3),
     ]  # fmt: skip
 
@@ -546,6 +548,8 @@ def quantised() -> list[Case]:
 def microsoft() -> list[Case]:
     ms = {"domain": "com.microsoft"}
     x = f(2, 3, 4)
+    grid = (scalar(0.3), scalar(40, np.uint8))
+    numbers = (ints(1, 2, 4, 4, low=0, high=200, dtype=np.uint8), scalar(0.05), scalar(90, np.uint8))
     return [
         Case("FusedConv", (1,), (X, w(3, 3, 3, 3), w(3)), {"activation": "Relu", "pads": [1, 1, 1, 1]}, **ms),
         Case("FusedConv", (1,), (X, w(3, 3, 3, 3), None, X),
@@ -560,6 +564,17 @@ def microsoft() -> list[Case]:
         Case("FastGelu", (1,), (x, w(4)), **ms),
         Case("QuickGelu", (1,), (x,), {"alpha": 1.5}, **ms),
         Case("SkipLayerNormalization", (1,), (x, x, w(4), w(4)), **ms),
+        Case("QLinearAdd", (1,), (*numbers, *numbers, *grid), **ms),
+        Case("QLinearMul", (1,), (*numbers, *numbers, *grid), **ms),
+        Case("QLinearSigmoid", (1,), (*numbers, *grid), **ms),
+        Case("QLinearLeakyRelu", (1,), (*numbers, *grid), {"alpha": 0.3}, **ms),
+        Case("QLinearGlobalAveragePool", (1,), (*numbers, *grid), **ms),
+        Case("QLinearAveragePool", (1,), (*numbers, scalar(0.317), grid[1]),
+             {"kernel_shape": [2, 2], "pads": [1, 0, 1, 0]}, **ms),
+        Case("QLinearConcat", (1,), (*grid, *numbers, *numbers), {"axis": 1}, **ms),
+        Case("QGemm", (1,),
+             (ints(2, 3, low=0, dtype=np.uint8), *numbers[1:], Const(ints(3, 4, low=0, dtype=np.uint8)), *numbers[1:],
+              Const(ints(4, dtype=np.int32)), *grid), **ms),
     ]  # fmt: skip
 
 

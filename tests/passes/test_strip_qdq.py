@@ -17,14 +17,19 @@ from onnx2caffe.passes.strip_qdq import StripQdq
 from tests.passes.check import counts, infer_all
 
 X = "float[1,4,6,6] x"
-SCALES = "float s = {0.5}, float t = {0.125}, float u = {0.25}, uint8 z = {100}, uint8 o = {0}, int8 i = {-3}, int8 n = {0}"
+SCALES = "float s = {0.5}, float t = {0.125}, float u = {0.25}"
+ZEROS = "uint8 z = {100}, uint8 o = {0}, int8 i = {-3}, int8 n = {0}"
+OPSETS = '"": {opset}, "com.microsoft": 1'
 GRID = 0.5 * np.random.default_rng(0).integers(-60, 90, (1, 4, 6, 6)).astype(np.float32)
 """Beyond both ends of what (s, z) can hold, which are -50 and 77.5."""
 
 
-def model(body: str, *, inputs: str = X, output: str = "float y", constants: str = "", opset: int = 13) -> onnx.ModelProto:
-    more = f", {constants}" if constants else ""
-    text = f'<ir_version: 8, opset_import: ["": {opset}, "com.microsoft": 1]> g ({inputs}) => ({output}) <{SCALES}{more}> {{{body}}}'
+def model(
+    body: str, *, inputs: str = X, output: str = "float y", constants: str = "", opset: int = 13
+) -> onnx.ModelProto:
+    known = ", ".join(filter(None, (SCALES, ZEROS, constants)))
+    head = f"<ir_version: 8, opset_import: [{OPSETS.format(opset=opset)}]>"
+    text = f"{head} g ({inputs}) => ({output}) <{known}> {{{body}}}"
     proto = parser.parse_model(text)
     for value in proto.graph.output:
         value.type.tensor_type.ClearField("shape")
@@ -105,6 +110,21 @@ ROWS = [
         "y = Mul(c, t)", {"Clip": 1, "MatMul": 1, "Mul": 2, "Add": 1}, M),
     Row("accumulators_dequantised", Q + "r = ConvInteger(q, w, z) y = DequantizeLinear(r, t)",
         {"Clip": 1, "Conv": 1, "Mul": 1, "Add": 1}, W),
+    Row("qlinear_add", Q + "r = com.microsoft.QLinearAdd(q, s, z, q, s, z, s, o) y = DequantizeLinear(r, s, o)",
+        {"Clip": 2, "Add": 1}),
+    Row("qlinear_mul", Q + "r = com.microsoft.QLinearMul(q, s, z, q, s, z, u, o) y = DequantizeLinear(r, u, o)",
+        {"Clip": 2, "Mul": 1}),
+    Row("qlinear_leaky", Q + "r = com.microsoft.QLinearLeakyRelu<alpha = 0.5>(q, s, z, u, z) "
+        "y = DequantizeLinear(r, u, z)", {"Clip": 2, "LeakyRelu": 1}),
+    Row("qlinear_concat", Q + "r = com.microsoft.QLinearConcat<axis = 1>(s, o, q, s, z, q, s, z) "
+        "y = DequantizeLinear(r, s, o)", {"Clip": 2, "Concat": 1}),
+    Row("qlinear_average", Q + "r = com.microsoft.QLinearAveragePool<kernel_shape = [2, 2], strides = [2, 2]>"
+        "(q, s, z, t, z) y = DequantizeLinear(r, t, z)", {"Clip": 2, "AveragePool": 1}),
+    Row("qgemm", Q + "f = Reshape(q, k) r = com.microsoft.QGemm(f, s, z, m, u, n, c, t, z) "
+        "y = DequantizeLinear(r, t, z)", {"Clip": 2, "Reshape": 1, "Gemm": 1},
+        f"{M}, int32[3] c = {{5, -7, 100}}, int64[2] k = {{24, 6}}"),
+    Row("qgemm_to_float", Q + "f = Reshape(q, k) y = com.microsoft.QGemm<transB = 1, alpha = 0.5>(f, s, z, p, u, n)",
+        {"Clip": 1, "Reshape": 1, "Gemm": 1}, f"{M.replace('[6,3] m', '[3,6] p')}, int64[2] k = {{24, 6}}"),
 ]  # fmt: skip
 
 

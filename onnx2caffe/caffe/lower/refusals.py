@@ -15,7 +15,6 @@ _OPS_BY_REASON: dict[str, tuple[str, ...]] = {
     "a training loss": ("NegativeLogLikelihoodLoss", "SoftmaxCrossEntropyLoss"),
     "rounding to integers has no Caffe form; --strip-qdq drops the quantisation and says what that changes": (
         "QuantizeLinear",
-        "DequantizeLinear",
         "DynamicQuantizeLinear",
         "QLinearConv",
         "QLinearMatMul",
@@ -30,4 +29,5 @@ REASONS: dict[str, str] = {op: reason for reason, ops in _OPS_BY_REASON.items() 
 
 @lowers(*REASONS)
 def _refuse(op: Op, net: Emitter) -> Blob:
+    """Nothing: there is no Caffe form (recipes §18)."""
     raise Refused(REASONS[op.type])

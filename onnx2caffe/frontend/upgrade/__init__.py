@@ -11,6 +11,7 @@ from onnx2caffe.frontend.upgrade import (  # noqa: F401 - each fills the table
     layout,
     microsoft,
     norm,
+    qlinear,
     quantize,
     recurrent,
     reduce,

@@ -13,7 +13,6 @@ __all__: list[str] = []
 
 unchanged("MatMul", 1, 9, 13)
 unchanged("Gemm", 7, 9, 11, 13)
-unchanged("MatMulInteger", 10)
 inlined("Attention", 23, 24, 25)
 inlined("RotaryEmbedding", 23)
 inlined("CausalConvWithState", 27)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,7 +14,7 @@ from onnx2caffe.frontend.reader import Reader
 from onnx2caffe.frontend.upgrade.registry import inlined, upgrades
 from onnx2caffe.frontend.upgrade.window import conv_attributes
 
-__all__: list[str] = []
+__all__ = ["dequantized", "quantized"]
 
 _VERSIONS = (10, 13, 19, 21, 23, 24, 25, 28)
 
@@ -24,14 +25,14 @@ inlined("DynamicQuantizeLinear", 11)
 def dequantize(node: Reader, build: Builder) -> ir.Value:
     """DequantizeLinear; of constants, a constant."""
     node.integer("output_dtype", 0)
-    return _dequantized(build, node.inputs, axis=node.integer("axis", 1), block_size=node.integer("block_size", 0))
+    return dequantized(build, node.inputs, axis=node.integer("axis", 1), block_size=node.integer("block_size", 0))
 
 
 @upgrades("QuantizeLinear", *_VERSIONS)
 def quantize(node: Reader, build: Builder) -> ir.Value:
     """QuantizeLinear."""
     node.integer("precision", 0)
-    return _quantized(
+    return quantized(
         build,
         node.inputs,
         axis=node.integer("axis", 1),
@@ -46,13 +47,13 @@ def _axis(axis: int, rank: int) -> int:
     return axis % rank if rank and -rank <= axis < rank else 0
 
 
-def _dequantized(build: Builder, inputs: Sequence[ir.Value | None], axis: int = 1, block_size: int = 0) -> ir.Value:
-    """`inputs`: numbers, scale, zero point."""
+def dequantized(build: Builder, inputs: Sequence[ir.Value | None], axis: int = 1, block_size: int = 0) -> ir.Value:
+    """DequantizeLinear of numbers, scale, zero point."""
     return build.op("DequantizeLinear", *inputs, axis=_axis(axis, _rank(inputs)), block_size=block_size)
 
 
-def _quantized(build: Builder, inputs: Sequence[ir.Value | None], axis: int = 1, **settings: Any) -> ir.Value:
-    """`inputs`: numbers, scale, zero point."""
+def quantized(build: Builder, inputs: Sequence[ir.Value | None], axis: int = 1, **settings: Any) -> ir.Value:
+    """QuantizeLinear of numbers, scale, zero point."""
     settings = {"block_size": 0, "saturate": 1, **settings}
     return build.op("QuantizeLinear", *inputs, axis=_axis(axis, _rank(inputs)), **settings)
 
@@ -66,36 +67,47 @@ def _rank(inputs: Sequence[ir.Value | None]) -> int:
 @upgrades("QLinearMatMul", 10, 21)
 def qlinear_matmul(node: Reader, build: Builder) -> ir.Value:
     """DQ, MatMul, Q."""
-    a, b = (_dequantized(build, node.inputs[i : i + 3], axis=-1) for i in (0, 3))
-    return _quantized(build, [build.op("MatMul", a, b), *node.inputs[6:8]], axis=-1)
+    a, b = (dequantized(build, node.inputs[i : i + 3], axis=-1) for i in (0, 3))
+    return quantized(build, [build.op("MatMul", a, b), *node.inputs[6:8]], axis=-1)
 
 
 @upgrades("QLinearConv", 10)
 def qlinear_conv(node: Reader, build: Builder) -> ir.Value:
     """DQ, Conv, Q; the int32 bias is in units of (input scale x weight scale)."""
-    x = _dequantized(build, node.inputs[:3])
-    weight = _dequantized(build, node.inputs[3:6], axis=0)
+    x = dequantized(build, node.inputs[:3])
+    weight = dequantized(build, node.inputs[3:6], axis=0)
     bias = node.optional(8)
     if bias is not None:
         unit = build.op("Mul", node.input(1), node.input(4))
         bias = build.op("Mul", build.cast(bias, ir.DataType.FLOAT), unit)
     y = build.op("Conv", x, weight, bias, **conv_attributes(node, canon.shape(weight)))
-    return _quantized(build, [y, *node.inputs[6:8]])
+    return quantized(build, [y, *node.inputs[6:8]])
 
 
 @upgrades("ConvInteger", 10)
 def conv_integer(node: Reader, build: Builder) -> ir.Value:
     """Conv of the centred numbers, exact in float up to 2^24, cast back."""
-    x, weight = (_centred(build, node.input(i), node.optional(i + 2), axis) for i, axis in ((0, 1), (1, 0)))
+    rank = len(node.shape())
+    x = _centred(build, node.input(0), node.optional(2), [1] * rank)
+    weight = _centred(build, node.input(1), node.optional(3), [-1] + [1] * (rank - 1))
     y = build.op("Conv", x, weight, **conv_attributes(node))
     return build.cast(y, ir.DataType.INT32)
 
 
-def _centred(build: Builder, x: ir.Value, zero: ir.Value | None, axis: int) -> ir.Value:
+@upgrades("MatMulInteger", 10)
+def matmul_integer(node: Reader, build: Builder) -> ir.Value:
+    """MatMul of the centred numbers, exact in float up to 2^24, cast back; zeros per row of a and column of b."""
+    a = _centred(build, node.input(0), node.optional(2), [-1, 1])
+    b = _centred(build, node.input(1), node.optional(3), [-1])
+    return build.cast(build.op("MatMul", a, b), ir.DataType.INT32)
+
+
+def _centred(build: Builder, x: ir.Value, zero: ir.Value | None, layout: Sequence[int]) -> ir.Value:
+    """`x` less its zero point as floats; `layout` gives a list of zero points its place (-1)."""
     wide = build.cast(x, ir.DataType.FLOAT)
     if zero is None:
         return wide
-    shape = canon.shape(zero)
-    if shape and shape[0] > 1:
-        zero = build.reshape(zero, [shape[0] if i == axis else 1 for i in range(len(canon.shape(x)))])
+    size = math.prod(canon.shape(zero))
+    if len(canon.shape(zero)) == 1:
+        zero = build.reshape(zero, [size if n == -1 else n for n in layout] if size > 1 else [])
     return build.op("Sub", wide, build.cast(zero, ir.DataType.FLOAT))

@@ -14,7 +14,7 @@ from onnx2caffe.frontend.builder import Builder, Opaque
 from onnx2caffe.frontend.reader import Reader
 from onnx2caffe.frontend.upgrade.registry import unchanged, upgrades
 
-__all__ = ["conv_attributes"]
+__all__ = ["average_pool_attributes", "conv_attributes"]
 
 unchanged("GlobalAveragePool", 1, 22)
 unchanged("GlobalMaxPool", 1, 22)
@@ -142,11 +142,14 @@ def max_pool(node: Reader, build: Builder) -> list[ir.Value]:
 @upgrades("AveragePool", 7, 10, 11, 19, 22)
 def average_pool(node: Reader, build: Builder) -> ir.Value:
     """AveragePool."""
+    return build.op("AveragePool", node.input(), **average_pool_attributes(node))
+
+
+def average_pool_attributes(node: Reader) -> dict[str, Any]:
+    """The canonical attributes of an AveragePool."""
     window = _window(node, node.shape()[2:], node.integers("kernel_shape"))
-    include = node.integer("count_include_pad", 0)
-    return build.op(
-        "AveragePool", node.input(), **_pool(window, node.integer("ceil_mode", 0)), count_include_pad=include
-    )
+    ceil_mode, include = node.integer("ceil_mode", 0), node.integer("count_include_pad", 0)
+    return {**_pool(window, ceil_mode), "count_include_pad": include}
 
 
 @upgrades("LpPool", 2, 11, 18, 22)
