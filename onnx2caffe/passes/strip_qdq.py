@@ -26,10 +26,10 @@ __all__ = ["StripQdq"]
 _MOVES = frozenset(
     {
         *("DepthToSpace", "Expand", "Gather", "GatherElements", "GatherND", "GlobalMaxPool", "MaxPool", "ReduceMax"),
-        *("ReduceMin", "Reshape", "Slice", "SpaceToDepth", "Split", "Tile", "Transpose"),
+        *("ReduceMin", "Reshape", "Resize", "Slice", "SpaceToDepth", "Split", "Tile", "Transpose"),
     }
 )
-"""Ops that hand on elements of their first input, chosen by place or by size."""
+"""Ops that hand on elements of their first input, chosen by place or by size, or means of them with fixed weights."""
 
 _JOINS = frozenset({"Concat", "Max", "Min"})
 """The same for all inputs."""
@@ -247,6 +247,8 @@ class _Walk:
             parts = [self._integers.get(source(node, i)) for i in range(len(node.inputs))]
             same = [part.value for part in parts if part is not None and part.same_steps(steps)]
             return list(same) if len(same) == len(parts) else None
+        if canon.attribute(node, "coordinate_transformation_mode") == "tf_crop_and_resize":
+            return None  # it brings a number of its own
         inputs = [steps.value, *node.inputs[1:]]
         if node.op_type == "Pad":
             given = inputs[2] if len(inputs) > 2 else None

@@ -91,6 +91,8 @@ ROWS = [
         "int64[8] k = {0, 0, 1, 0, 0, 0, 2, 1}"),
     Row("pad_with_zero", Q + "r = Pad(q, k) y = DequantizeLinear(r, s, z)", {"Clip": 1, "Pad": 1},
         "int64[8] k = {0, 0, 1, 0, 0, 0, 2, 1}"),
+    Row("resize", Q + 'r = Resize<mode = "nearest", coordinate_transformation_mode = "asymmetric">(q, "", k) '
+        "y = DequantizeLinear(r, s, z)", {"Clip": 1, "Resize": 1}, "float[4] k = {1, 1, 2, 2}"),
     Row("split", Q + "a, b = Split<axis = 1>(q, k) c = DequantizeLinear(a, s, z) d = DequantizeLinear(b, s, z) "
         "y = Concat<axis = 1>(d, c)", {"Clip": 1, "Split": 1, "Concat": 1}, "int64[2] k = {1, 3}"),
     Row("concat", "h = Relu(x) " + Q + "r = QuantizeLinear(h, s, z) c = Concat<axis = 1>(q, r) "
@@ -141,6 +143,20 @@ def test_equal_on_the_grid(row: Row):
     for info, value in zip(loaded.outputs, loaded.model.graph.outputs, strict=True):
         assert info.name in {tensor.name for tensor in canon.tensors(value)}
         np.testing.assert_allclose(found[value.name or ""], expected[info.name].astype(np.float32), atol=1e-4)
+
+
+@pytest.mark.parametrize(("axis", "opset"), [(1, 13), (2, 12)])
+def test_softmax_within_one_step(axis: int, opset: int):
+    """onnxruntime's kernel cuts fractions off where others round."""
+    attributes = f"axis = {axis}, opset = {opset}"
+    body = f"{Q}r = com.microsoft.QLinearSoftmax<{attributes}>(q, s, z, e, o) y = DequantizeLinear(r, e, o)"
+    proto = model(body, constants="float e = {0.00390625}")
+    x = np.round(GRID / 8) / 2
+    loaded = frontend.from_proto(proto)
+    StripQdq().call(loaded.model)
+    assert counts(loaded.model)["Softmax"] == 1
+    (value,) = loaded.model.graph.outputs
+    np.testing.assert_allclose(infer_all(loaded.model, {"x": x})[value.name or ""], run(proto, x)["y"], atol=1 / 256)
 
 
 DYNAMIC = "q, a, b = DynamicQuantizeLinear(x) "

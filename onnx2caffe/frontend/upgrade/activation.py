@@ -6,11 +6,12 @@ import math
 
 import onnx_ir as ir
 
+from onnx2caffe import canon
 from onnx2caffe.frontend.builder import Builder
 from onnx2caffe.frontend.reader import Reader
 from onnx2caffe.frontend.upgrade.registry import inlined, unchanged, upgrades
 
-__all__: list[str] = []
+__all__ = ["over_trailing_axes"]
 
 unchanged("Relu", 6, 13, 14)
 unchanged("Sigmoid", 6, 13)
@@ -43,13 +44,17 @@ def swish(node: Reader, build: Builder) -> ir.Value:
 @upgrades("Hardmax", 1, 11)
 def softmax_flattened(node: Reader, build: Builder) -> ir.Value:
     """Up to opset 12: over all of the axes from `axis` on, as one."""
-    shape = node.shape()
-    axis = node.integer("axis", 1)
-    axis = axis if axis == len(shape) else node.positive(axis, len(shape))
+    axis, rank = node.integer("axis", 1), len(node.shape())
+    return over_trailing_axes(build, node.op, node.input(), axis if axis == rank else node.positive(axis, rank))
+
+
+def over_trailing_axes(build: Builder, op: str, x: ir.Value, axis: int) -> ir.Value:
+    """Softmax or one of its kin over all of the axes from `axis` on, as one."""
+    shape = canon.shape(x)
     if axis < len(shape) and math.prod(shape[axis + 1 :]) == 1:
-        return build.op(node.op, node.input(), axis=axis)
-    rows = build.reshape(node.input(), (math.prod(shape[:axis]), math.prod(shape[axis:])))
-    return build.reshape(build.op(node.op, rows, axis=1), shape)
+        return build.op(op, x, axis=axis)
+    rows = build.reshape(x, (math.prod(shape[:axis]), math.prod(shape[axis:])))
+    return build.reshape(build.op(op, rows, axis=1), shape)
 
 
 @upgrades("Softmax", 13)

@@ -10,11 +10,14 @@ import onnx_ir as ir
 from onnx2caffe import canon
 from onnx2caffe.frontend.builder import Builder, Opaque
 from onnx2caffe.frontend.reader import Reader
+from onnx2caffe.frontend.upgrade.activation import over_trailing_axes
 from onnx2caffe.frontend.upgrade.quantize import dequantized, quantized
 from onnx2caffe.frontend.upgrade.registry import MICROSOFT, upgrades
 from onnx2caffe.frontend.upgrade.window import average_pool_attributes
 
 __all__: list[str] = []
+
+_SOFTMAX_OVER_ONE_AXIS = 13
 
 
 def _channels_first(node: Reader) -> None:
@@ -46,6 +49,18 @@ def binary(node: Reader, build: Builder) -> ir.Value:
 def sigmoid(node: Reader, build: Builder) -> ir.Value:
     """Sigmoid."""
     y = build.op("Sigmoid", dequantized(build, node.inputs[:3]))
+    return quantized(build, [y, *node.inputs[3:5]])
+
+
+@upgrades("QLinearSoftmax", domain=MICROSOFT)
+def softmax(node: Reader, build: Builder) -> ir.Value:
+    """Softmax as the opset meant it from which the op was made."""
+    x, opset = dequantized(build, node.inputs[:3]), node.integer("opset")
+    axis = node.axis(-1 if opset >= _SOFTMAX_OVER_ONE_AXIS else 1, len(canon.shape(x)))
+    if opset >= _SOFTMAX_OVER_ONE_AXIS:
+        y = build.op("Softmax", x, axis=axis)
+    else:
+        y = over_trailing_axes(build, "Softmax", x, axis)
     return quantized(build, [y, *node.inputs[3:5]])
 
 
