@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import onnx_ir as ir
@@ -18,7 +18,7 @@ from onnx2caffe.caffe.net import Blob, Net, Placed
 from onnx2caffe.caffe.rules import Rules
 from onnx2caffe.errors import Blocked, NotConvertible
 
-__all__ = ["Lowered", "lower"]
+__all__ = ["Lowered", "Names", "lower", "lower_part", "obstacles"]
 
 
 @dataclass
@@ -29,6 +29,16 @@ class Lowered:
     blobs: dict[ir.Value, Blob] = field(default_factory=dict)
     used: list[tuple[str, str, str]] = field(default_factory=list)
     """(node, key, variant), in order."""
+    makers: dict[str, ir.Node] = field(default_factory=dict)
+    """Layer name -> the node it was made for."""
+
+
+@dataclass(frozen=True)
+class Names:
+    """Hands out blob and layer names; parts that share one have no name in common."""
+
+    blob: Namer = field(default_factory=Namer)
+    layer: Namer = field(default_factory=Namer)
 
 
 def lower(model: ir.Model, target: Rules, chosen: Mapping[str, str] | None = None) -> Lowered:
@@ -42,27 +52,65 @@ def lower(model: ir.Model, target: Rules, chosen: Mapping[str, str] | None = Non
     Raises:
         NotConvertible: names every node that has no lowering, with one reason per alternative.
     """
+    graph = model.graph
+    return lower_part(graph.name or "net", graph, graph.inputs, graph.outputs, target, chosen)
+
+
+def lower_part(
+    name: str,
+    nodes: Iterable[ir.Node],
+    inputs: Sequence[ir.Value],
+    outputs: Sequence[ir.Value],
+    target: Rules,
+    chosen: Mapping[str, str] | None = None,
+    names: Names | None = None,
+) -> Lowered:
+    """Lower a part of a canonical model: `nodes`, in topological order, between `inputs` and `outputs`.
+
+    Raises:
+        NotConvertible: as `lower`.
+
+    """
     load_families()
-    return _Lowering(model, target, chosen or {}).run()
+    lowering = _Lowering(name, target, chosen or {}, names or Names())
+    lowering.run(inputs, nodes)
+    if lowering.blocked:
+        raise NotConvertible(list(lowering.blocked.values()))
+    return lowering.finished(outputs)
+
+
+def obstacles(model: ir.Model, target: Rules, chosen: Mapping[str, str] | None = None) -> dict[ir.Node, Blocked]:
+    """The nodes of a model that have no lowering, those that read an input the target cannot have among them."""
+    load_families()
+    lowering = _Lowering(model.graph.name or "net", target, chosen or {}, Names())
+    lowering.run(model.graph.inputs, model.graph)
+    found: dict[ir.Node, Blocked] = {}
+    for source, blocked in lowering.blocked.items():
+        if isinstance(source, ir.Node):
+            found[source] = blocked
+        else:
+            found |= {node: replace(blocked, node=node.name or "", op=node.op_type) for node, _ in source.uses()}
+    unseen = (node for node in model.graph if node not in found and lowering.feeds_on_unknown(node))
+    behind = ("it reads what has no static shape",)
+    return found | {node: Blocked(node.name or "", node.op_type, behind) for node in unseen}
 
 
 class _Lowering:
-    def __init__(self, model: ir.Model, target: Rules, chosen: Mapping[str, str]) -> None:
-        self._graph = model.graph
+    def __init__(self, name: str, target: Rules, chosen: Mapping[str, str], names: Names) -> None:
         self._target = target
         self._chosen = chosen
-        self._blob_name, self._layer_name = Namer(), Namer()
-        self._lowered = Lowered(Net(self._graph.name or "net"))
-        self._blocked: list[Blocked] = []
+        self._blob_name, self._layer_name = names.blob, names.layer
+        self._lowered = Lowered(Net(name))
+        self.blocked: dict[ir.Node | ir.Value, Blocked] = {}
 
-    def run(self) -> Lowered:
-        for value in self._graph.inputs:
+    def run(self, inputs: Sequence[ir.Value], nodes: Iterable[ir.Node]) -> None:
+        for value in inputs:
             self._input(value)
-        for node in self._graph:
+        for node in nodes:
             self._node(node)
-        if self._blocked:
-            raise NotConvertible(self._blocked)
-        for value in self._graph.outputs:
+
+    def finished(self, outputs: Sequence[ir.Value]) -> Lowered:
+        for value in outputs:
             self._lowered.net.outputs.append(self._output(value).name)
         return self._lowered
 
@@ -73,8 +121,13 @@ class _Lowering:
             layer.infer([])
             if 0 in blob.shape:
                 raise LayerError("Caffe has no blobs of size 0")
+            if value.dtype == ir.DataType.STRING:
+                raise LayerError("Caffe has no strings")
+            if refused := self._target.refuses(layer, [], [blob.shape]):
+                raise LayerError(refused)
         except LayerError as problem:
-            self._blocked.append(Blocked(value.name or "", "graph input", (f"shape {list(blob.shape)}: {problem}",)))
+            reason = f"shape {list(blob.shape)}: {problem}"
+            self.blocked[value] = Blocked(value.name or "", "graph input", (reason,))
         self._place([Placed(self._layer_name(blob.name), layer, (), (blob.name,))], {blob.name: blob.shape})
         self._lowered.net.inputs.append(blob.name)
         self._lowered.blobs[value] = blob
@@ -83,7 +136,7 @@ class _Lowering:
         if reason := node.meta.get("opaque"):
             self._block(node, str(reason))
             return
-        if self._feeds_on_unknown(node):
+        if self.feeds_on_unknown(node):
             return
         label = self._label(node)
         emitter = Emitter(self._target, label, self._chosen)
@@ -96,17 +149,17 @@ class _Lowering:
             self._block(node, str(problem))
             return
         results = [result] if isinstance(result, Blob) else list(result)
-        self._bind(node.outputs, results, emitter, node.name or label, canon.sources(node))
+        self._bind(node.outputs, results, emitter, node.name or label, node)
         self._lowered.used += [(node.name or label, *pair) for pair in emitter.used]
 
-    def _feeds_on_unknown(self, node: ir.Node) -> bool:
+    def feeds_on_unknown(self, node: ir.Node) -> bool:
         """Whether an input's shape is unknown because of a node blocked before."""
         return any(v is not None and v.const_value is None and v not in self._lowered.blobs for v in node.inputs)
 
     def _block(self, node: ir.Node, reason: str) -> None:
         """Remember why; give the outputs blobs all the same, so that the nodes behind are judged too."""
         names = canon.sources(node) or (node.name or self._label(node),)
-        self._blocked.append(Blocked(", ".join(names), node.op_type, (reason,)))
+        self.blocked[node] = Blocked(", ".join(names), node.op_type, (reason,))
         for value in node.outputs:
             dims = value.shape
             if dims is not None and all(isinstance(d, int) for d in dims):
@@ -122,7 +175,7 @@ class _Lowering:
                 blob = emitter.recipe("constant", array)
             except Refused as problem:
                 raise NotConvertible([Blocked(name, "constant output", (str(problem),))]) from problem
-            self._bind([value], [blob], emitter, name, ())
+            self._bind([value], [blob], emitter, name, None)
         return self._lowered.blobs[value]
 
     def _bind(
@@ -131,7 +184,7 @@ class _Lowering:
         results: Sequence[Blob],
         emitter: Emitter,
         label: str,
-        sources: tuple[str, ...],
+        node: ir.Node | None,
     ) -> None:
         """Give result blobs the names of the node's outputs, and every layer and blob its final name."""
         wishes = {b.name: v.name for v, b in zip(values, results, strict=True) if v.name}
@@ -150,9 +203,11 @@ class _Lowering:
                     name=self._layer_name(wish),
                     bottoms=tuple(final.get(b, b) for b in placed.bottoms),
                     tops=tuple(final[t] for t in placed.tops),
-                    sources=sources,
+                    sources=() if node is None else canon.sources(node),
                 )
             )
+        if node is not None:
+            self._lowered.makers |= {placed.name: node for placed in layers}
         self._place(layers, {final[t]: s for t, s in emitter.shapes.items() if t in final})
         for value, blob in zip(values, results, strict=True):
             self._lowered.blobs[value] = replace(blob, name=final.get(blob.name, blob.name))
