@@ -5,10 +5,11 @@ from __future__ import annotations
 from onnx2caffe.errors import UsageError
 from onnx2caffe.targets.base import Target
 from onnx2caffe.targets.caffe import BVLC, CAFFE
+from onnx2caffe.targets.nnie.target import NNIE
 
 __all__ = ["TARGETS", "by_name"]
 
-TARGETS = {target.name: target for target in (CAFFE, BVLC)}
+TARGETS = {target.name: target for target in (CAFFE, BVLC, NNIE)}
 
 
 def by_name(name: str) -> Target:
@@ -18,8 +19,6 @@ def by_name(name: str) -> Target:
         UsageError: there is none.
 
     """
-    if name == "nnie":
-        raise UsageError("target nnie is not there yet", "--target caffe or --target bvlc")
     if name not in TARGETS:
         raise UsageError(f"no target {name!r}", f"known: {', '.join(TARGETS)}")
     return TARGETS[name]

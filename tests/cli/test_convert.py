@@ -142,7 +142,6 @@ def test_refusal_names_every_node_and_leaves_nothing(cli, tmp_path):
     [
         (["convert"], 2, "MODEL"),
         (["convert", "missing.onnx"], 2, "missing.onnx"),
-        (["convert", "MODEL", "--target", "nnie"], 2, "nnie"),
         (["convert", "MODEL", "--target", "tpu"], 2, "tpu"),
         (["convert", "MODEL", "--input-shape", "x=1,3"], 2, "last colon"),
         (["convert", "MODEL", "--input-shape", "y:1,3,32,32"], 2, "y"),

@@ -1,0 +1,182 @@
+"""Rules as data (`rules.toml`), the functions that evaluate them, and findings.
+
+A rule's condition is a function registered under its id, or, without one, a condition on one field of some layer types.
+A user's own TOML overrides any entry of a rule, or adds rules of the second kind.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
+from functools import cache
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from onnx2caffe.caffe.layers.base import Layer
+from onnx2caffe.errors import UnreadableFile, UsageError
+from onnx2caffe.targets.nnie.site import Site
+
+__all__ = ["LAYER_RULES", "SEVERITIES", "Finding", "Rule", "layer_rule", "load_rules", "see_layer"]
+
+SEVERITIES = ("slow", "unproven", "wrong", "refused")
+"""From the mildest to the worst."""
+
+_FIELD = frozenset({"types", "field"})
+_BOUNDS = frozenset({"one_of", "min", "max"})
+
+
+@dataclass(frozen=True)
+class Rule:
+    """One rule: see the head of rules.toml for the entries."""
+
+    id: str
+    title: str
+    severity: str
+    when: Mapping[str, Any] = field(default_factory=dict)
+    avoid: bool = False
+    words: str = ""
+    remedy: str = ""
+    option: str = ""
+    source: str = ""
+    strength: str = ""
+
+    @property
+    def forbidden(self) -> bool:
+        """Whether the exporter must not write what the rule describes."""
+        return self.avoid or self.severity in {"refused", "wrong"}
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A rule that a net breaks: where, and what was seen there. `nodes`: the user's ONNX nodes behind the layer."""
+
+    rule: str
+    severity: str
+    layer: str
+    line: int
+    text: str
+    words: str = ""
+    remedy: str = ""
+    option: str = ""
+    source: str = ""
+    strength: str = ""
+    nodes: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, rule: Rule, site: Site | None, text: str, option: str = "") -> Finding:
+        """The finding of a rule at a layer, or about the net or cfg as a whole."""
+        layer, line = (site.name, site.line) if site else ("", 0)
+        return cls(
+            rule.id,
+            rule.severity,
+            layer,
+            line,
+            text,
+            rule.words,
+            rule.remedy,
+            option or rule.option,
+            rule.source,
+            rule.strength,
+        )
+
+
+LayerRule = Callable[[Rule, Site], str | None]
+LAYER_RULES: dict[str, LayerRule] = {}
+"""Rule id -> what is wrong with one layer, or None."""
+
+
+def layer_rule(id: str) -> Callable[[LayerRule], LayerRule]:
+    """Register the function of a rule that needs one layer and its shapes."""
+
+    def put(function: LayerRule) -> LayerRule:
+        LAYER_RULES[id] = function
+        return function
+
+    return put
+
+
+def see_layer(rule: Rule, site: Site) -> str | None:
+    """What a rule about single layers finds at a layer; None for other rules."""
+    if rule.id in LAYER_RULES:
+        return LAYER_RULES[rule.id](rule, site)
+    return _field(rule, site) if "field" in rule.when else None
+
+
+def _field(rule: Rule, site: Site) -> str | None:
+    """The condition on one field: `types`, `field`, and `one_of`, `min` or `max`."""
+    if site.layer is None or site.type not in rule.when["types"]:
+        return None
+    name, when = rule.when["field"], rule.when
+    for value in _values(site.layer, name):
+        if "one_of" in when and not any(_same(value, known) for known in when["one_of"]):
+            return f"{name} {value} is not one of {', '.join(map(str, when['one_of']))}"
+        if "min" in when and value < when["min"]:
+            return f"{name} {value} is below {when['min']}"
+        if "max" in when and value > when["max"]:
+            return f"{name} {value} exceeds {when['max']}"
+    return None
+
+
+def _values(layer: Layer, name: str) -> tuple[Any, ...]:
+    value = getattr(layer, name, None)
+    if value is None:
+        return ()
+    return value if isinstance(value, tuple) else (value,)
+
+
+def _same(value: Any, known: Any) -> bool:
+    """Equal as Caffe stores it: numbers in float32."""
+    if isinstance(value, str) or isinstance(known, str):
+        return bool(value == known)
+    return bool(np.float32(value) == np.float32(known))
+
+
+def load_rules(user: Path | None = None) -> dict[str, Rule]:
+    """The rules by id; a user's TOML file overrides entries and adds rules.
+
+    Raises:
+        UnreadableFile: the user's file is no TOML.
+        UsageError: an entry in it is unknown, of the wrong kind, or a new rule lacks one.
+
+    """
+    own = _own()
+    merged = dict(own)
+    for id, entry in (_parse(user) if user else {}).items():
+        if not isinstance(entry, dict):
+            raise UsageError(f"{user}: {id} is no table", f"write [{id}] and its entries below")
+        before = own.get(id, {"title": "a rule of the user's"})
+        merged[id] = {**before, **entry, "when": {**before.get("when", {}), **entry.get("when", {})}}
+    return {id: _rule(id, entry) for id, entry in merged.items()}
+
+
+@cache
+def _own() -> dict[str, dict[str, Any]]:
+    return tomllib.loads(resources.files("onnx2caffe.targets.nnie").joinpath("rules.toml").read_text("utf-8"))
+
+
+def _parse(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text("utf-8"))
+    except OSError as problem:
+        raise UnreadableFile(f"cannot read {path}: {problem.strerror}") from problem
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as problem:
+        raise UnreadableFile(f"{path} is not TOML: {problem}") from problem
+
+
+def _rule(id: str, entry: Mapping[str, Any]) -> Rule:
+    unknown = sorted(set(entry) - {f.name for f in fields(Rule)})
+    if unknown:
+        raise UsageError(f"rule {id} has an unknown entry {unknown[0]!r}", "see onnx2caffe/targets/nnie/rules.toml")
+    if entry.get("severity") not in SEVERITIES:
+        raise UsageError(f"rule {id} has severity {entry.get('severity')!r}", f"one of {', '.join(SEVERITIES)}")
+    rule = Rule(id=id, **entry)
+    if id not in _own() and not (set(rule.when) >= _FIELD and _BOUNDS & set(rule.when)):
+        raise UsageError(
+            f"rule {id} has no condition",
+            f'when = {{ types = ["Convolution"], field = "kernel_size", max = 11 }} in [{id}]',
+        )
+    return rule

@@ -1,0 +1,37 @@
+"""Target `nnie`: a layer is legal where no rule that forbids finds anything; the check uses the same rules."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from onnx2caffe.caffe.layers.base import Layer, Shape
+from onnx2caffe.targets.base import Target
+from onnx2caffe.targets.nnie import layer_rules  # noqa: F401 - registers the rules
+from onnx2caffe.targets.nnie.rules import Rule, load_rules, see_layer
+from onnx2caffe.targets.nnie.site import Site
+
+__all__ = ["NNIE"]
+
+
+@dataclass(frozen=True)
+class _Nnie(Target):
+    """The mapper's rules about single layers, and no batch anywhere."""
+
+    rules: Mapping[str, Rule] = field(default_factory=dict)
+
+    def refuses(self, layer: Layer, bottoms: Sequence[Shape], tops: Sequence[Shape]) -> str | None:
+        """Why the mapper would stop at the layer or compute something else, with the rule's id; or None."""
+        site = Site(layer.type, layer, tuple(bottoms), tuple(tops))
+        for rule in self.rules.values():
+            if rule.forbidden and (text := see_layer(rule, site)):
+                return f"nnie {rule.id}, {rule.title}: {text}"
+        batches = [shape[0] for shape in (*bottoms, *tops) if len(shape) > 1 and shape[0] != 1]
+        if batches:
+            return f"nnie E04, {self.rules['E04'].title}: batch {batches[0]}"
+        return None
+
+
+_RULES = load_rules()
+
+NNIE = _Nnie("nnie", frozenset(_RULES["E05"].when["types"]), rules=_RULES)
