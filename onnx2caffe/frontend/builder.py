@@ -20,7 +20,10 @@ from onnx2caffe.frontend.names import Names
 __all__ = ["FOLD_LIMIT", "RANDOM", "Builder", "Opaque", "infer", "widened"]
 
 FOLD_LIMIT = 512 << 20
-"""Bytes: the largest dense layer of VGG has 411 MB. A constant above this, and larger than what it is made from, is not folded (nothing is allocated)."""
+"""Bytes: the largest dense layer of VGG has 411 MB.
+
+A constant above this, and larger than what it is made from, is not folded (nothing is allocated).
+"""
 
 RANDOM = frozenset(
     {"Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike"}
@@ -92,7 +95,7 @@ class Builder:
         return self.many(op_type, inputs, 1, **attributes)[0]
 
     def many(self, op_type: str, inputs: Sequence[ir.Value | None], outputs: int, **attributes: Any) -> list[ir.Value]:
-        """One canonical node with `outputs` outputs, or the constants it evaluates to.
+        """One canonical node with `outputs` outputs, or the constants it evaluates to; without elements it always does.
 
         Raises:
             Opaque: its inputs or outputs have no static shape, or they do not fit the op.
@@ -112,6 +115,8 @@ class Builder:
             else:
                 return [self.const(a, op_type.lower()) for a in results]
         known = [_static(t) for t in types]
+        if all(0 in shape and dtype != ir.DataType.STRING for dtype, shape in known):
+            return [self.const(np.zeros(shape, dtype.numpy()), op_type.lower(), dtype) for dtype, shape in known]
         made = [_attribute(name, value) for name, value in attributes.items()]
         node = ir.Node("", op_type, inputs, made, num_outputs=outputs)
         for value, (dtype, shape) in zip(node.outputs, known, strict=True):

@@ -66,6 +66,7 @@ class Case:
     because: str = ""
     model: onnx.ModelProto | None = None
     targets: tuple[str, ...] = ("caffe", "bvlc")
+    domain: str = ""
 
     def name(self) -> str:
         shapes = "_".join("x".join(map(str, _shape(i))) if i is not None else "none" for i in self.inputs)
@@ -94,9 +95,10 @@ def build(case: Case) -> onnx.ModelProto:
     outputs = [f"y{i}" for i in range(case.outputs)] if isinstance(case.outputs, int) else list(case.outputs)
     while names and not names[-1]:
         names.pop()
-    node = helper.make_node(case.op, names, outputs, name="node", **case.attributes)
+    node = helper.make_node(case.op, names, outputs, name="node", domain=case.domain, **case.attributes)
     graph = helper.make_graph([node], "case", inputs, [onnx.ValueInfoProto(name=o) for o in outputs if o], initializers)
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", case.opset)], ir_version=8)
+    opsets = [helper.make_opsetid("", case.opset), *([helper.make_opsetid(case.domain, 1)] if case.domain else [])]
+    return helper.make_model(graph, opset_imports=opsets, ir_version=8)
 
 
 def sample(case: Case, model: onnx.ModelProto, seed: int) -> dict[str, Array]:

@@ -163,9 +163,16 @@ def split(node: Reader, build: Builder) -> list[ir.Value]:
         sizes = [max(0, min(chunk, dim - i * chunk)) for i in range(parts)]
     if sum(sizes) != dim or len(sizes) != len(node.wanted):
         raise Opaque(f"sizes {sizes} do not fit {dim} and {len(node.wanted)} outputs")
-    if len(sizes) == 1:
-        return [node.input()]
-    return build.many("Split", [node.input(), build.ints(sizes, "sizes")], len(sizes), axis=axis)
+    return split_into(build, node.input(), sizes, axis)
+
+
+def split_into(build: Builder, x: ir.Value, sizes: Sequence[int], axis: int) -> list[ir.Value]:
+    """`x` in parts of these sizes along an axis: a Split of those that hold anything, `x` itself if only one does."""
+    whole = [size for size in sizes if size]
+    parts = [x] if len(whole) < 2 else build.many("Split", [x, build.ints(whole, "sizes")], len(whole), axis=axis)
+    rest, shape = iter(parts), canon.shape(x)
+    nothing = np.zeros((*shape[:axis], 0, *shape[axis + 1 :]), canon.dtype(x).numpy())
+    return [next(rest) if size else build.const(nothing, "empty") for size in sizes]
 
 
 @upgrades("Tile", 6, 13)

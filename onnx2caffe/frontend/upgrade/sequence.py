@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 import onnx_ir as ir
 
 from onnx2caffe import canon
 from onnx2caffe.frontend.builder import Builder, Opaque
 from onnx2caffe.frontend.reader import Entry, Reader
+from onnx2caffe.frontend.upgrade.layout import split_into
 from onnx2caffe.frontend.upgrade.registry import refused, upgrades
 
 __all__: list[str] = []
@@ -106,9 +105,7 @@ def split(node: Reader, build: Builder) -> list[Entry | None]:
         sizes = _chunks(dim, int(given))
     else:
         sizes = [int(s) for s in given]
-    parts: Sequence[ir.Value] = [node.input()]
-    if len(sizes) > 1:
-        parts = build.many("Split", [node.input(), build.ints(sizes, "sizes")], len(sizes), axis=axis)
+    parts = split_into(build, node.input(), sizes, axis)
     if given is None and not keep:
         parts = [build.reshape(v, shape[:axis] + shape[axis + 1 :]) for v in parts]
     return [tuple(parts)]
