@@ -12,7 +12,7 @@ from onnx2caffe.caffe.layers.base import Layer, LayerError
 from onnx2caffe.caffe.layers.codec import UNSET, Codec, Plain
 from onnx2caffe.caffe.proto import Message, message
 
-__all__ = ["from_message", "to_message"]
+__all__ = ["from_message", "take_foreign_fields", "to_message"]
 
 _COMMON = frozenset(
     ["name", "type", "bottom", "top", "blobs", "include", "exclude", "phase", "loss_weight", "param", "propagate_down"]
@@ -51,18 +51,37 @@ def from_message(cls: type[Layer], param: Message, tops: int) -> Layer:
     if cls.param_field is None:
         return cls(**values)
     body = getattr(param, cls.param_field)
-    read = set(cls.unread) | set(cls.fillers)
     for field, codec in _parameters(cls):
-        read.update(codec.fields)
         value = codec.read(body)
         if value is not UNSET:
             values[field.name] = value
         elif field.default is dataclasses.MISSING:
             raise LayerError(f"{cls.param_field}.{field.name} is missing")
-    unknown = [f.name for f, value in body.ListFields() if f.name not in read and value != f.default_value]
-    if unknown:
+    if unknown := _foreign(cls, body):
         raise LayerError(f"{cls.param_field}.{unknown[0]} is not supported")
     return cls(**values)
+
+
+def take_foreign_fields(cls: type[Layer], param: Message) -> list[str]:
+    """Clear the fields that `from_message` would refuse; the names of those that this package has no meaning for."""
+    for field, _ in param.ListFields():
+        if field.name not in _COMMON and field.name != cls.param_field:
+            param.ClearField(field.name)
+    if cls.param_field is None:
+        return []
+    body = getattr(param, cls.param_field)
+    foreign = _foreign(cls, body)
+    for name in foreign:
+        body.ClearField(name)
+    return [f"{cls.param_field}.{name}" for name in foreign]
+
+
+def _foreign(cls: type[Layer], body: Message) -> list[str]:
+    """The fields set in a parameter message that the layer type has no meaning for."""
+    read = set(cls.unread) | set(cls.fillers)
+    for _, codec in _parameters(cls):
+        read.update(codec.fields)
+    return [f.name for f, value in body.ListFields() if f.name not in read and value != f.default_value]
 
 
 def _parameters(cls: type[Layer]) -> Iterator[tuple[dataclasses.Field[Any], Codec]]:

@@ -25,9 +25,10 @@ from onnx2caffe.caffe.upgrade import upgraded
 from onnx2caffe.caffe.wire import StoredBlob, parse_blob, read_weights
 from onnx2caffe.errors import UnreadableFile, Unsupported
 
-__all__ = ["read_net"]
+__all__ = ["ALIASES", "read_net"]
 
-_ALIASES = {"DepthwiseConvolution": "DepthwiseConv", "ConvolutionDepthwise": "DepthwiseConv"}
+ALIASES = {"DepthwiseConvolution": "DepthwiseConv", "ConvolutionDepthwise": "DepthwiseConv"}
+"""Other names of layer types, in forks of Caffe."""
 
 
 def read_net(prototxt: Path, caffemodel: Path | None) -> Net:
@@ -66,7 +67,7 @@ def _parse(path: Path) -> Message:
 
 def _check_types(path: Path, param: Message) -> None:
     """All unknown layer types at once."""
-    unknown = Counter(p.type for p in param.layer if _ALIASES.get(p.type, p.type) not in LAYERS)
+    unknown = Counter(p.type for p in param.layer if ALIASES.get(p.type, p.type) not in LAYERS)
     if unknown:
         listed = ", ".join(f"{name or '(none)'} ({count})" for name, count in sorted(unknown.items()))
         raise Unsupported(f"{path}: unknown layer types: {listed}")
@@ -86,7 +87,7 @@ class _Reading:
     def layer(self, param: Message) -> None:
         """Add one layer."""
         shapes = [self._bottom(name) for name in param.bottom]
-        layer = from_message(LAYERS[_ALIASES.get(param.type, param.type)], param, len(param.top))
+        layer = from_message(LAYERS[ALIASES.get(param.type, param.type)], param, len(param.top))
         if isinstance(layer, Input) and len(layer.shape) == 1:
             layer = Input(shape=layer.shape * len(param.top))
         self._check_sharing(param)

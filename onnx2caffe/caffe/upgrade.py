@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from onnx2caffe.caffe.proto import Message, message
 from onnx2caffe.errors import UnreadableFile
 
-__all__ = ["upgraded"]
+__all__ = ["from_v1", "input_layers", "runs_in_test", "upgraded"]
 
 _V1_TYPES = {
     "ABSVAL": "AbsVal",
@@ -40,11 +40,17 @@ def upgraded(net: Message) -> Message:
     """
     if net.layer and net.layers:
         raise UnreadableFile("the prototxt has both `layer` and `layers` fields")
-    layers = [*_input_layers(net), *net.layer, *(_from_v1(layer) for layer in net.layers)]
-    return message("NetParameter")(name=net.name, layer=[layer for layer in layers if _runs_in_test(layer)])
+    layers = [*input_layers(net), *net.layer, *(from_v1(layer) for layer in net.layers)]
+    return message("NetParameter")(name=net.name, layer=[layer for layer in layers if runs_in_test(layer)])
 
 
-def _input_layers(net: Message) -> Iterator[Message]:
+def input_layers(net: Message) -> Iterator[Message]:
+    """The Input layer that stands for the `input` fields of old files, if there are any.
+
+    Raises:
+        UnreadableFile: inputs without a shape each.
+
+    """
     if not net.input:
         return
     shapes = [list(shape.dim) for shape in net.input_shape]
@@ -59,7 +65,8 @@ def _input_layers(net: Message) -> Iterator[Message]:
     yield layer
 
 
-def _from_v1(old: Message) -> Message:
+def from_v1(old: Message) -> Message:
+    """A LayerParameter that says what a V1LayerParameter says."""
     new = message("LayerParameter")()
     for field, value in old.ListFields():
         if field.name == "type":
@@ -89,7 +96,13 @@ def _type_name(enum: str) -> str:
     return _V1_TYPES.get(enum) or "".join(word.capitalize() for word in enum.split("_"))
 
 
-def _runs_in_test(layer: Message) -> bool:
+def runs_in_test(layer: Message) -> bool:
+    """Whether Caffe keeps a layer for inference.
+
+    Raises:
+        UnreadableFile: it has both include and exclude rules.
+
+    """
     if layer.include and layer.exclude:
         raise UnreadableFile(f"layer {layer.name!r} has both include and exclude rules")
     if layer.include:

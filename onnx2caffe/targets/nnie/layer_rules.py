@@ -23,8 +23,8 @@ from onnx2caffe.caffe.layers import (
     Upsample,
 )
 from onnx2caffe.caffe.layers.base import Shape
+from onnx2caffe.caffe.site import Site
 from onnx2caffe.targets.nnie.rules import Rule, layer_rule
-from onnx2caffe.targets.nnie.site import Site
 
 __all__: list[str] = []
 

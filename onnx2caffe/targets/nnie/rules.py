@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 
 from onnx2caffe.caffe.layers.base import Layer
+from onnx2caffe.caffe.site import Site
 from onnx2caffe.errors import UnreadableFile, UsageError
-from onnx2caffe.targets.nnie.site import Site
 
 __all__ = ["LAYER_RULES", "SEVERITIES", "Finding", "Rule", "layer_rule", "load_rules", "see_layer"]
 

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from onnx2caffe.caffe.layers.base import Layer, Shape
+from onnx2caffe.caffe.site import Site
 from onnx2caffe.targets.base import Target
 from onnx2caffe.targets.nnie import layer_rules  # noqa: F401 - registers the rules
 from onnx2caffe.targets.nnie.rules import Rule, load_rules, see_layer
-from onnx2caffe.targets.nnie.site import Site
 
 __all__ = ["NNIE"]
 
