@@ -119,8 +119,23 @@ def _pass_through(rule: Rule, site: Site) -> str | None:
     return None if layer.num_output == made else f"num_output {layer.num_output} is not {made}"
 
 
+@layer_rule("E15")
+def _marker(rule: Rule, site: Site) -> str | None:
+    if site.type == "Proposal" and len(site.tops) != 1:
+        return f"{len(site.tops)} tops"
+    if site.type != "Custom":
+        return None
+    if surplus := sorted({name.partition(".")[0] for name in site.fields} - set(rule.when["fields"])):
+        return f"field {surplus[0]}"
+    if len(site.top_shapes) != len(site.tops):
+        return f"{len(site.top_shapes)} shapes for {len(site.tops)} tops"
+    return None
+
+
 @layer_rule("E17")
 def _training(rule: Rule, site: Site) -> str | None:
+    if site.training:
+        return "is left out for inference (include or exclude)"
     if site.type in rule.when["types"]:
         return f"type {site.type}"
     if site.type == "Reshape" and len(site.bottoms) > 1:

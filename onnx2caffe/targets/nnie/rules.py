@@ -1,7 +1,7 @@
 """Rules as data (`rules.toml`), the functions that evaluate them, and findings.
 
-A rule's condition is a function registered under its id, or, without one, a condition on one field of some layer types.
-A user's own TOML overrides any entry of a rule, or adds rules of the second kind.
+A rule's condition is a function registered under its id, or, without one, a condition on one field of some layer types,
+or a message in the mapper's log. A user's own TOML overrides any entry of a rule, or adds rules without a function.
 """
 
 from __future__ import annotations
@@ -52,11 +52,15 @@ class Rule:
 
 @dataclass(frozen=True)
 class Finding:
-    """A rule that a net breaks: where, and what was seen there. `nodes`: the user's ONNX nodes behind the layer."""
+    """A rule that a net breaks: where, and what was seen there. `nodes`: the user's ONNX nodes behind the layer.
+
+    `file` and `line` (from 1; 0: none) say where it stands, `layer` is "" for what concerns the whole net or the cfg.
+    """
 
     rule: str
     severity: str
     layer: str
+    file: str
     line: int
     text: str
     words: str = ""
@@ -67,21 +71,10 @@ class Finding:
     nodes: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, rule: Rule, site: Site | None, text: str, option: str = "") -> Finding:
-        """The finding of a rule at a layer, or about the net or cfg as a whole."""
-        layer, line = (site.name, site.line) if site else ("", 0)
-        return cls(
-            rule.id,
-            rule.severity,
-            layer,
-            line,
-            text,
-            rule.words,
-            rule.remedy,
-            option or rule.option,
-            rule.source,
-            rule.strength,
-        )
+    def of(cls, rule: Rule, text: str, *, layer: str = "", file: str = "", line: int = 0, **more: Any) -> Finding:
+        """The finding of a rule, in the rule's words."""
+        said = {name: getattr(rule, name) for name in ("words", "remedy", "option", "source", "strength")}
+        return cls(rule.id, rule.severity, layer, file, line, text, **{**said, **more})
 
 
 LayerRule = Callable[[Rule, Site], str | None]
@@ -174,9 +167,13 @@ def _rule(id: str, entry: Mapping[str, Any]) -> Rule:
     if entry.get("severity") not in SEVERITIES:
         raise UsageError(f"rule {id} has severity {entry.get('severity')!r}", f"one of {', '.join(SEVERITIES)}")
     rule = Rule(id=id, **entry)
-    if id not in _own() and not (set(rule.when) >= _FIELD and _BOUNDS & set(rule.when)):
+    if id not in _own() and not _has_condition(rule.when):
         raise UsageError(
             f"rule {id} has no condition",
             f'when = {{ types = ["Convolution"], field = "kernel_size", max = 11 }} in [{id}]',
         )
     return rule
+
+
+def _has_condition(when: Mapping[str, Any]) -> bool:
+    return "log" in when or (set(when) >= _FIELD and bool(_BOUNDS & set(when)))

@@ -1,0 +1,185 @@
+"""The mapper's cfg file: lines `[key] value`, and the rules that need it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from onnx2caffe.caffe.site import Site, Sites
+from onnx2caffe.errors import UnreadableFile
+from onnx2caffe.targets.nnie.rules import Rule
+
+__all__ = ["CFG_RULES", "Cfg", "CfgRule", "Setting", "parse_cfg", "read_cfg"]
+
+_LINE = re.compile(r"\s*\[\s*(\w+)\s*\]\s*([^#]*?)\s*(?:#.*)?")
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One line of a cfg."""
+
+    key: str
+    value: str
+    line: int
+
+
+@dataclass(frozen=True)
+class Cfg:
+    """A cfg file; keys may come several times, one block per input."""
+
+    path: Path
+    settings: tuple[Setting, ...]
+
+    def all(self, key: str) -> list[Setting]:
+        """The settings of a key, in order."""
+        return [s for s in self.settings if s.key == key]
+
+    def value(self, key: str, default: str) -> str:
+        """The last value of a key."""
+        return next((s.value for s in reversed(self.settings) if s.key == key), default)
+
+
+def read_cfg(path: Path) -> Cfg:
+    """Read a cfg.
+
+    Raises:
+        UnreadableFile: it cannot be read, or a line is neither a setting, a comment nor blank.
+
+    """
+    try:
+        return parse_cfg(path.read_text("utf-8", errors="replace"), path)
+    except OSError as problem:
+        raise UnreadableFile(f"cannot read {path}: {problem.strerror}") from problem
+
+
+def parse_cfg(text: str, path: Path = Path("cfg")) -> Cfg:
+    """The settings of a cfg's text."""
+    settings = []
+    for number, line in enumerate(text.splitlines(), 1):
+        if not line.strip() or line.lstrip("\ufeff \t").startswith("#"):
+            continue
+        match = _LINE.fullmatch(line.lstrip("\ufeff"))
+        if match is None:
+            raise UnreadableFile(f"{path}, line {number}: {line.strip()!r} is not `[key] value`")
+        settings.append(Setting(match[1], match[2], number))
+    return Cfg(path, tuple(settings))
+
+
+Seen = Iterator[tuple[Setting | Site | None, str]]
+CfgRule = Callable[[Rule, Sites, Cfg], Seen]
+CFG_RULES: dict[str, CfgRule] = {}
+"""Rule id -> what is wrong: in which line of the cfg or at which layer (None: the cfg as a whole)."""
+
+
+def _cfg_rule(id: str) -> Callable[[CfgRule], CfgRule]:
+    def put(function: CfgRule) -> CfgRule:
+        CFG_RULES[id] = function
+        return function
+
+    return put
+
+
+@_cfg_rule("E07")
+def _high_precision(rule: Rule, net: Sites, cfg: Cfg) -> Seen:
+    mode = cfg.value("compile_mode", "0")
+    if mode != str(rule.when["compile_mode"]):
+        for site in net:
+            if site.name.endswith(rule.when["suffix"]):
+                yield site, f"compile_mode is {mode}"
+
+
+@_cfg_rule("E10")
+def _pictures(rule: Rule, net: Sites, cfg: Cfg) -> Seen:
+    when = rule.when
+    low, high = when["size"]
+    for (blob, _), setting in zip(net.inputs, cfg.all("image_type"), strict=False):
+        shape, kind = net.shapes.get(blob, ()), setting.value
+        if kind not in when["channels"]:
+            continue
+        if len(shape) != 4:
+            yield setting, f"image_type {kind}: {blob!r} has {len(shape)} axes"
+            continue
+        _, channels, height, width = shape
+        if channels not in when["channels"][kind]:
+            yield setting, f"image_type {kind}: {blob!r} has {channels} channels"
+        for what, size in (("height", height), ("width", width)):
+            if not low <= size <= high:
+                yield setting, f"image_type {kind}: {what} {size} of {blob!r} is not in {low} … {high}"
+            if size % 2 and int(kind) in when[f"even_{what}"]:
+                yield setting, f"image_type {kind}: {what} {size} of {blob!r} is odd"
+
+
+@_cfg_rule("E11")
+def _ranges(rule: Rule, net: Sites, cfg: Cfg) -> Seen:
+    when = rule.when
+    present = {setting.key for setting in cfg.settings}
+    for key in when["required"]:
+        if key not in present:
+            yield None, f"[{key}] is missing"
+    for setting in cfg.settings:
+        if setting.key in when["choices"] and setting.value not in map(str, when["choices"][setting.key]):
+            known = ", ".join(map(str, when["choices"][setting.key]))
+            yield setting, f"[{setting.key}] {setting.value} is not one of {known}"
+        if setting.key in when["ranges"] and not _within(setting.value, *when["ranges"][setting.key]):
+            low, high = when["ranges"][setting.key]
+            yield setting, f"[{setting.key}] {setting.value} is not in {low} … {high}"
+        if setting.key == "instruction_name" and len(setting.value) >= when["name_length"]:
+            yield setting, f"[instruction_name] has {len(setting.value)} characters, {when['name_length']} are too many"
+    for kind, norm in zip(cfg.all("image_type"), cfg.all("norm_type"), strict=False):
+        if kind.value == "0" and norm.value != str(when["free_norm"]):
+            yield norm, f"[norm_type] {norm.value} with [image_type] 0"
+    for key in when["blocks"]:
+        if key in present and len(cfg.all(key)) != len(net.inputs):
+            yield None, f"{len(cfg.all(key))} [{key}] for {len(net.inputs)} inputs"
+
+
+@_cfg_rule("E16")
+def _net_type(rule: Rule, net: Sites, cfg: Cfg) -> Seen:
+    wanted = rule.when["net_types"]
+    needed = {site.type: wanted[site.type] for site in net if site.type in wanted}
+    given = cfg.value("net_type", "0")
+    setting = next(iter(cfg.all("net_type")), None)
+    for type, kind in needed.items():
+        if given != str(kind):
+            yield setting, f"[net_type] {given} with {type}, which needs {kind}"
+    if not needed and given in {"1", "2"}:
+        yield setting, f"[net_type] {given} without such a layer"
+
+
+@_cfg_rule("W17")
+def _numbers(rule: Rule, net: Sites, cfg: Cfg) -> Seen:
+    when = rule.when
+    scaled = any(s.value in map(str, when["scaled"]) for s in cfg.all("norm_type"))
+    for setting in cfg.all("data_scale") if scaled else ():
+        digits = re.sub(r"[eE].*|[^\d]", "", setting.value).lstrip("0").rstrip("0")
+        value = _number(setting.value)
+        default = when["default_scale"]
+        if value is not None and value != 1 and abs(value - default) < default * 1e-3:
+            yield setting, f"[data_scale] {setting.value} is 1/256; 1/255 is 0.0039215686"
+        elif value is not None and value < 1 and when["short"][0] <= len(digits) <= when["short"][1]:
+            yield setting, f"[data_scale] {setting.value} has only {len(digits)} digits"
+    if any(s.value == "1" for s in cfg.all("image_type")):
+        for setting in cfg.all("RGB_order"):
+            if setting.value == when["careful_order"]:
+                yield setting, "[RGB_order] RGB: sources disagree on who swaps the planes of U8 pictures"
+
+
+@_cfg_rule("W23")
+def _unknown_keys(rule: Rule, net: Sites, cfg: Cfg) -> Seen:
+    for setting in cfg.settings:
+        if setting.key not in rule.when["cfg_keys"]:
+            yield setting, f"key [{setting.key}]"
+
+
+def _number(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
+def _within(text: str, low: float, high: float) -> bool:
+    number = _number(text)
+    return number is not None and low <= number <= high

@@ -1,0 +1,63 @@
+"""All rules on a net, and on its cfg where there is one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+from onnx2caffe.caffe.site import Site, Sites
+from onnx2caffe.targets.nnie import layer_rules  # noqa: F401 - registers the rules
+from onnx2caffe.targets.nnie.cfg import CFG_RULES, Cfg, Setting
+from onnx2caffe.targets.nnie.net_rules import NET_RULES
+from onnx2caffe.targets.nnie.rules import Finding, Rule, see_layer
+
+__all__ = ["examine"]
+
+_CAFFE = "E18"
+"""Caffe's own refusal: said only where no rule has told it better."""
+
+
+def examine(net: Sites, rules: Mapping[str, Rule], file: str = "", cfg: Cfg | None = None) -> list[Finding]:
+    """Every finding: those at layers in the net's order, then those about the net, then those about the cfg."""
+    found = [finding for site in net.layers for finding in _layer(site, rules, file)]
+    found += _net(net, rules, file)
+    if cfg is not None:
+        found += _cfg(net, rules, file, cfg)
+    place = {site.name: number for number, site in enumerate(net.layers) if site.name}
+    return sorted(found, key=lambda finding: place.get(finding.layer, len(place)))
+
+
+def _layer(site: Site, rules: Mapping[str, Rule], file: str) -> Iterator[Finding]:
+    refused = False
+    for rule in rules.values():
+        if rule.id == _CAFFE and refused:
+            continue
+        if text := see_layer(rule, site):
+            refused = refused or rule.severity == "refused"
+            option = rule.when["types"].get(site.type) if rule.id == "W22" else None
+            yield _at(site, Finding.of(rule, text, file=file), option)
+
+
+def _at(site: Site, finding: Finding, option: str | None = None) -> Finding:
+    return replace(
+        finding, layer=site.name, line=site.line, nodes=site.nodes, option=finding.option if option is None else option
+    )
+
+
+def _net(net: Sites, rules: Mapping[str, Rule], file: str) -> Iterator[Finding]:
+    for id, function in NET_RULES.items():
+        for site, text in function(rules[id], net):
+            finding = Finding.of(rules[id], text, file=file)
+            yield finding if site is None else _at(site, finding)
+    for name, line in net.unknown:
+        yield Finding.of(rules["W23"], f"field {name} of the net", file=file, line=line)
+
+
+def _cfg(net: Sites, rules: Mapping[str, Rule], file: str, cfg: Cfg) -> Iterator[Finding]:
+    for id, function in CFG_RULES.items():
+        for where, text in function(rules[id], net, cfg):
+            if isinstance(where, Site):
+                yield _at(where, Finding.of(rules[id], text, file=file))
+            else:
+                line = where.line if isinstance(where, Setting) else 0
+                yield Finding.of(rules[id], text, file=str(cfg.path), line=line)

@@ -1,0 +1,141 @@
+"""The rules that look at a whole net: neighbours, names, segments."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from itertools import chain
+
+from onnx2caffe.caffe.site import Site, Sites
+from onnx2caffe.targets.nnie.rules import Rule
+from onnx2caffe.targets.nnie.segments import CPU, segments
+
+__all__ = ["NET_RULES", "NetRule"]
+
+Seen = Iterator[tuple[Site | None, str]]
+NetRule = Callable[[Rule, Sites], Seen]
+NET_RULES: dict[str, NetRule] = {}
+"""Rule id -> what is wrong: at which layer (None: the net as a whole), and the words for it."""
+
+_PRODUCTS = frozenset({"Convolution", "Deconvolution", "DepthwiseConv", "InnerProduct", "BatchNorm"})
+_STRIDE = 16
+_WORD = 4
+"""Bytes: rows are aligned to the first, an output's element has the second."""
+
+
+def _net_rule(id: str) -> Callable[[NetRule], NetRule]:
+    def put(function: NetRule) -> NetRule:
+        NET_RULES[id] = function
+        return function
+
+    return put
+
+
+@_net_rule("E08")
+def _cpu_marks(rule: Rule, net: Sites) -> Seen:
+    when = rule.when
+    makers = {top: site for site in net for top in site.tops}
+    for site in net:
+        before = [makers[b] for b in site.bottoms if b in makers and makers[b] is not site]
+        if site.type == "Upsample" and any(maker.name.endswith(CPU) for maker in before):
+            yield site, "Upsample right after a _cpu layer"
+        if not site.name.endswith(when["suffix"]):
+            continue
+        if site.type in when["sources"]:
+            yield site, "the data layer cannot run elsewhere"
+        elif site.type in when["activations"] and set(site.bottoms) & set(site.tops):
+            yield site, "an in-place activation"
+        elif near := [m.type for m in before if m.type in {*when["sources"], *when["markers"]}]:
+            yield site, f"right after {near[0]}"
+
+
+@_net_rule("E09")
+def _counts(rule: Rule, net: Sites) -> Seen:
+    when, found = rule.when, segments(net, rule.when["ends"])
+    if len(found) > when["segments"]:
+        yield None, f"{len(found)} segments, at most {when['segments']}"
+    if not net.outputs:
+        yield None, "no outputs"
+    for number, segment in enumerate(found):
+        where = f"segment {number}: " if len(found) > 1 else ""
+        for what, blobs in (("inputs", segment.inputs), ("outputs", segment.outputs)):
+            if len(blobs) > when[what]:
+                yield None, f"{where}{len(blobs)} {what}, at most {when[what]}"
+        regions = sum(site.type in when["roi_types"] for site in segment.layers)
+        if regions > when["roi_per_segment"]:
+            yield None, f"{where}{regions} ROI layers, at most {when['roi_per_segment']}"
+    regions = sum(site.type in when["roi_types"] for site in net)
+    if regions > when["roi"]:
+        yield None, f"{regions} ROI layers, at most {when['roi']}"
+
+
+@_net_rule("W05")
+def _colliding(rule: Rule, net: Sites) -> Seen:
+    seen: dict[str, str] = {}
+    for name, site in _border(net).items():
+        short = name[: rule.when["length"]]
+        if short in seen:
+            yield site, f"{seen[short]!r} and {name!r} are both {short!r} in the .wk"
+        seen.setdefault(short, name)
+
+
+@_net_rule("W21")
+def _long(rule: Rule, net: Sites) -> Seen:
+    for name, site in _border(net).items():
+        if len(name) > rule.when["length"]:
+            yield site, f"{name!r} has {len(name)} characters"
+
+
+@_net_rule("W08")
+def _followers(rule: Rule, net: Sites) -> Seen:
+    for site in net:
+        if site.type != "InnerProduct":
+            continue
+        others = [r.type for top in site.tops for r in net.readers(top) if r.type not in rule.when["followers"]]
+        if others:
+            yield site, f"followed by {', '.join(dict.fromkeys(others))}"
+
+
+@_net_rule("W11")
+def _slow(rule: Rule, net: Sites) -> Seen:
+    when = rule.when
+    makers: dict[str, str] = {}
+    for site in net:
+        first = site.bottoms[0] if site.bottoms else ""
+        if site.type in when["slow"]:
+            yield site, f"type {site.type}"
+        elif site.type in when["last"] and any(net.readers(top) for top in site.tops):
+            yield site, f"{site.type} inside the net"
+        elif site.type in when["activations"] and first not in site.tops and len(net.readers(first)) == 1:
+            yield site, f"{site.type} is not in place"
+        elif site.type in when["merge"] and len(site.bottoms) == 1 and makers.get(first) in _PRODUCTS:
+            yield site, f"{site.type} after {makers[first]} is not merged"
+        makers.update(dict.fromkeys(site.tops, site.type))
+
+
+@_net_rule("W16")
+def _characters(rule: Rule, net: Sites) -> Seen:
+    for site in net:
+        for name in dict.fromkeys([site.name, *site.tops]):
+            if not re.fullmatch(rule.when["pattern"], name, re.ASCII):
+                yield site, f"name {name!r}"
+
+
+@_net_rule("W24")
+def _memory(rule: Rule, net: Sites) -> Seen:
+    for name, site in net.outputs.items():
+        shape = net.shapes.get(name, ())
+        thin = len(shape) == 4 and shape[3] == 1 and shape[2] > 1
+        if len(shape) != rule.when["axes"] and not thin:
+            continue
+        _, channels, height, width = (*shape, 1)[:4]
+        row = -(-width * _WORD // _STRIDE) * _STRIDE
+        yield site, f"output {name!r} takes {channels * height * row} bytes for {channels * height * width * _WORD}"
+
+
+def _border(net: Sites) -> dict[str, Site]:
+    """The blobs that a segment takes or gives, with a layer to show for each."""
+    makers = {top: site for site in net for top in site.tops}
+    parts = segments(net, ("Custom", "Proposal"))
+    names = chain.from_iterable((*part.inputs, *part.outputs) for part in parts)
+    return {name: makers[name] for name in names if name in makers}
