@@ -36,8 +36,8 @@ bench: .venv/.installed
 	$(BIN)/python tools/bench.py
 	$(BIN)/python -m tests.corpus.run --lean
 
-docs: .venv/.installed
-	$(BIN)/python tools/make_operators.py
+docs: .venv/.developing
+	$(BIN)/python -m tools.make_operators
 
 clean:
 	rm -rf .venv demo build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

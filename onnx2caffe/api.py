@@ -6,11 +6,12 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from onnx2caffe import comparison, driver, inventory
+from onnx2caffe import comparison, driver, inventory, operators
 from onnx2caffe.canon import Note, Shape
 from onnx2caffe.comparison import CompareOptions, Comparison
 from onnx2caffe.driver import Conversion, Options
-from onnx2caffe.inventory import Inspection, OpEntry
+from onnx2caffe.inventory import Inspection
+from onnx2caffe.operators import Operators
 from onnx2caffe.runtimes.doctor import RuntimeStatus, examine
 from onnx2caffe.runtimes.setup import install
 from onnx2caffe.verify.inputs import Pictures
@@ -23,7 +24,7 @@ __all__ = [
     "Inspection",
     "Judgement",
     "Note",
-    "OpEntry",
+    "Operators",
     "Pictures",
     "Proof",
     "Row",
@@ -173,9 +174,10 @@ def doctor(caffe_python: AnyPath | None = None) -> list[RuntimeStatus]:
     return examine(_path(caffe_python))
 
 
-def ops() -> list[OpEntry]:
-    """Every ONNX op that has a lowering and every recipe, with their variants per target."""
-    return inventory.ops()
+def ops(*names: str) -> Operators:
+    """What every ONNX op becomes on each target, and the variants of every recipe; of all, or of those named."""
+    table = operators.load()
+    return table.about(names) if names else table
 
 
 def setup(runtime: str) -> Path:

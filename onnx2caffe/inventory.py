@@ -1,10 +1,9 @@
-"""What there is: the ops and recipes of this package, and what stands in a model's way."""
+"""What is in a model, and what stands in its way."""
 
 from __future__ import annotations
 
-import inspect as python_inspect
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -13,51 +12,14 @@ import onnx_ir as ir
 from google.protobuf.message import DecodeError
 
 from onnx2caffe import canon
-from onnx2caffe.caffe.lower.families import load_families
 from onnx2caffe.caffe.lower.lower import lower
-from onnx2caffe.caffe.lower.registry import ALTERNATIVES, Alternative
 from onnx2caffe.canon import Note, Shape
 from onnx2caffe.errors import Blocked, NotConvertible, UnreadableFile, Unsupported
 from onnx2caffe.frontend import load
 from onnx2caffe.passes import pipeline
-from onnx2caffe.targets import TARGETS, by_name
+from onnx2caffe.targets import by_name
 
-__all__ = ["Declared", "Inspection", "OpEntry", "Variant", "inspect", "ops"]
-
-
-@dataclass(frozen=True)
-class Variant:
-    """One way to express an op: its name for `--recipe`, what it does, and whether it is only approximate."""
-
-    name: str
-    does: str
-    approximate: bool
-
-
-@dataclass(frozen=True)
-class OpEntry:
-    """An ONNX op or recipe key: per target, its variants in the order in which they are tried."""
-
-    key: str
-    targets: Mapping[str, Sequence[Variant]]
-
-
-def ops() -> list[OpEntry]:
-    """Every ONNX op that has a lowering, then every recipe (lower-case keys)."""
-    load_families()
-    keys = sorted(ALTERNATIVES, key=lambda key: (key[0].islower(), key))
-    return [OpEntry(key, {name: _variants(key, name) for name in TARGETS}) for key in keys]
-
-
-def _variants(key: str, target: str) -> list[Variant]:
-    known = ALTERNATIVES[key]
-    first = [variant for variant in TARGETS[target].order(key) if variant in known]
-    return [_variant(known[v]) for v in dict.fromkeys([*first, *known])]
-
-
-def _variant(alternative: Alternative) -> Variant:
-    does = (python_inspect.getdoc(alternative.function) or "").partition("\n")[0]
-    return Variant(alternative.variant, does, alternative.approximate)
+__all__ = ["Declared", "Inspection", "inspect"]
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,6 +13,7 @@ from onnx2caffe.errors import Onnx2CaffeError, UsageError
 
 if TYPE_CHECKING:
     from onnx2caffe.api import Conversion, Note, Pictures, Proof, Row
+    from onnx2caffe.operators import Operator, Recipe
 
 __all__ = ["COMMANDS"]
 
@@ -193,18 +194,32 @@ def _doctor(arguments: argparse.Namespace) -> int:
 def _ops(arguments: argparse.Namespace) -> int:
     from onnx2caffe import api
 
-    entries = api.ops()
+    found = api.ops(*arguments.names)
     if arguments.json:
-        say_json([asdict(entry) for entry in entries])
+        say_json(asdict(found))
         return 0
-    rows = []
-    for entry in entries:
-        for target, variants in entry.targets.items():
-            for variant in variants:
-                does = variant.does + (" (approximate)" if variant.approximate else "")
-                rows.append((entry.key, target, variant.name, does))
-    table(("op or recipe", "target", "variant", "what it becomes"), rows)
+    if found.operators:
+        table(
+            ("op", "opsets", *found.targets, "limits", "tests"), list(map(_operator_cells, found.operators)), wrap=True
+        )
+    if found.operators and found.recipes:
+        say("")
+    if found.recipes:
+        rows = [cells for recipe in found.recipes for cells in _variant_cells(recipe)]
+        table(("op or recipe", "variant", *found.targets, "what it does"), rows)
     return 0
+
+
+def _operator_cells(entry: Operator) -> list[str]:
+    name = f"{entry.name} read as {entry.read_as}" if entry.read_as else entry.name
+    becomes = ("; ".join(shown) for shown in entry.columns(tuple(entry.becomes)))
+    return [name, entry.opsets, *becomes, "; ".join(entry.limits), entry.rows]
+
+
+def _variant_cells(recipe: Recipe) -> Iterator[list[str]]:
+    for variant in recipe.variants:
+        places = (str(names.index(variant.name) + 1) for names in recipe.order.values())
+        yield [recipe.key, variant.name, *places, variant.does + (" (approximate)" if variant.approximate else "")]
 
 
 def _inspect(arguments: argparse.Namespace) -> int:

@@ -49,12 +49,14 @@ def error_json(error: Onnx2CaffeError) -> dict[str, Any]:
     return {"error": error.message, "hint": error.hint, "exit_code": error.exit_code}
 
 
-def table(header: Sequence[str], rows: Sequence[Sequence[str]], stream: TextIO | None = None) -> None:
-    """Print a table: aligned columns, with lines and colour on a terminal."""
+def table(
+    header: Sequence[str], rows: Sequence[Sequence[str]], stream: TextIO | None = None, wrap: bool = False
+) -> None:
+    """Print a table: aligned columns, with lines and colour on a terminal; there `wrap` lets every column wrap."""
     stream = stream or sys.stdout
     safe = [[printable(cell) for cell in row] for row in rows]
     if stream.isatty():
-        _rich_table(header, safe, stream)
+        _rich_table(header, safe, stream, wrap)
         return
     widths = [max(map(len, column)) for column in zip(header, *safe, strict=True)]
     for row in (header, *safe):
@@ -62,7 +64,7 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]], stream: TextIO |
         stream.write(line.rstrip() + "\n")
 
 
-def _rich_table(header: Sequence[str], rows: Sequence[Sequence[str]], stream: TextIO) -> None:
+def _rich_table(header: Sequence[str], rows: Sequence[Sequence[str]], stream: TextIO, wrap: bool) -> None:
     from rich import box
     from rich.console import Console
     from rich.table import Table
@@ -70,7 +72,7 @@ def _rich_table(header: Sequence[str], rows: Sequence[Sequence[str]], stream: Te
 
     shown = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
     for place, name in enumerate(header):
-        shown.add_column(name, overflow="fold", no_wrap=2 <= place < len(header) - 1)
+        shown.add_column(name, overflow="fold", no_wrap=not wrap and 2 <= place < len(header) - 1)
     for row in rows:
         style = "red" if row[-1].startswith("differs") else ""
         shown.add_row(*(Text(cell, style) for cell in row))

@@ -163,6 +163,7 @@ def _doctor(parser: argparse.ArgumentParser) -> None:
 
 
 def _ops(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("names", nargs="*", metavar="OP", help="an op or recipe; all if none is named")
     _common(parser)
 
 

@@ -99,7 +99,7 @@ class Reader:
             return None
         array = canon.const(value)
         if array is None:
-            raise Opaque(f"its {what} ({value.name!r}) depend on data")
+            raise Opaque(f"its {what} ({value.name!r}) must not depend on data")
         return array
 
     def int_list(self, index: int, what: str) -> list[int] | None:

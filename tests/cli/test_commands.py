@@ -162,10 +162,18 @@ class TestOthers:
 
     def test_ops(self, cli):
         document = json.loads(cli("ops", "--json").out)
-        conv = next(entry for entry in document if entry["key"] == "Conv")
-        assert set(conv["targets"]) == {"caffe", "bvlc"}
-        assert conv["targets"]["caffe"][0]["does"]
+        conv = next(entry for entry in document["operators"] if entry["op"] == "Conv")
+        assert conv["becomes"]["caffe"][0] == "Convolution"
+        assert 11 in conv["versions"]
+        clip = next(entry for entry in document["recipes"] if entry["key"] == "clip")
+        assert set(clip["order"]) == {"caffe", "bvlc"}
         assert "Conv " in cli("ops").out
+
+    def test_ops_by_name(self, cli):
+        lines = cli("ops", "flatten", "Resize").out.splitlines()
+        assert [line.split()[0] for line in lines if line].count("Resize") == 2  # what it becomes, and its lowering
+        assert any(line.startswith("Flatten read as Reshape") for line in lines)
+        assert cli("ops", "Flaten").code == 2
 
     def test_doctor(self, cli):
         states = {state["name"]: state for state in json.loads(cli("doctor", "--json").out)}

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import numpy as np
+import onnx
 from onnx import numpy_helper, parser
 
-from tests.ops.harness import Case, In, constant, ints
+from tests.ops.harness import Array, Case, In, constant, ints
 
 _MICROSOFT = "com.microsoft"
 
 
-def _text(op: str, body: str, opset: int = 18, name: str = "") -> Case:
-    """A model from x (float[2, 3, 4]) to y, in ONNX's own text form."""
-    head = f'<ir_version: 8, opset_import: ["" : {opset}]> g (float[2, 3, 4] x) => (float y)'
-    return Case(op, opset, model=parser.parse_model(f"{head} {{ {body} }}"), id=name or f"{op}-text")
+def _model(inputs: str, body: str, outputs: str = "float y") -> onnx.ModelProto:
+    """A model in ONNX's own text form."""
+    return parser.parse_model(f'<ir_version: 8, opset_import: ["" : 18]> g ({inputs}) => ({outputs}) {{ {body} }}')
+
+
+def _text(op: str, body: str) -> Case:
+    """Several nodes from x to y."""
+    return Case(op, 18, model=_model("float[2, 3, 4] x", body), id=f"{op}-text")
 
 
 def _scalar(value: float, dtype: type = np.float32) -> np.ndarray:
@@ -76,9 +81,25 @@ _SEQUENCES = [
           "else_branch = e () => (float b) { b = Abs (x) }>"),
 ]  # fmt: skip
 
+_SWIGLU = _model("float[2, 8] x0, float[2, 8] x1", "s = Sigmoid (x0) z = Mul (x0, s) y0 = Mul (z, x1)", "float y0")
+
+
+def _conv_between_transposes(weights: Array) -> onnx.ModelProto:
+    """Conv with channels last; `weights`: (M, kH, kW, C)."""
+    model = _model(
+        "float[2, 5, 6, 3] x0",
+        "a = Transpose <perm = [0, 3, 1, 2]> (x0) v = Transpose <perm = [0, 3, 1, 2]> (w) "
+        "b = Conv <pads = [1, 0, 1, 0]> (a, v) y0 = Transpose <perm = [0, 2, 3, 1]> (b)",
+        "float y0",
+    )
+    model.graph.initializer.append(numpy_helper.from_array(weights, "w"))
+    return model
+
+
 _FUNCTIONS = [
     Case("Swish", 24, ((2, 3, 4),), {"alpha": 1.5}),
     Case("Swish", 24, ((2, 3, 4, 5),)),
+    Case("SwiGLU", 28, ((2, 8), (2, 8)), same_as=_SWIGLU),
     Case("CastLike", 19, (In((2, 3), "int64"), _scalar(1))),
     Case("CastLike", 19, ((2, 3), np.array(True))),
     Case("Scatter", 9, ((3, 4), np.array([[2, 0, 1, 2]], np.int64), (1, 4)), {"axis": 0}),
@@ -91,6 +112,14 @@ _FUNCTIONS = [
 ]
 
 _FUSED = [
+    Case(
+        "NhwcConv",
+        17,
+        ((2, 5, 6, 3), constant(4, 3, 3, 3)),
+        {"pads": [1, 0, 1, 0]},
+        domain=_MICROSOFT,
+        same_as=_conv_between_transposes(constant(4, 3, 3, 3)),
+    ),
     Case(
         "FusedConv",
         17,

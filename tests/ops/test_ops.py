@@ -2,26 +2,17 @@
 
 from __future__ import annotations
 
-import importlib
-import pkgutil
-
 import pytest
 
-import tests.ops as package
 from onnx2caffe.errors import Unsupported
 from onnx2caffe.targets.caffe import BVLC, CAFFE
-from tests.ops.harness import Case, build, check, convert
+from tests.ops.harness import Case, all_cases, build, check, convert
 
 TARGETS = {t.name: t for t in (CAFFE, BVLC)}
 
 
-def _cases() -> list[Case]:
-    modules = [m.name for m in pkgutil.iter_modules(package.__path__) if m.name.startswith("cases")]
-    return [case for name in sorted(modules) for case in importlib.import_module(f"tests.ops.{name}").CASES]
-
-
 def _rows() -> list:
-    return [pytest.param(c, t, id=f"{c.name()}-{t}") for c in _cases() for t in c.targets]
+    return [pytest.param(c, t, id=f"{c.name()}-{t}") for c in all_cases() for t in c.targets]
 
 
 @pytest.mark.parametrize(("case", "target"), _rows())
@@ -34,4 +25,4 @@ def test_op(case: Case, target: str, tmp_path, runtimes) -> None:
 
 
 def test_rows_that_need_more_tolerance_say_why() -> None:
-    assert all(c.because for c in _cases() if c.tolerance > 1e-5)
+    assert all(c.because for c in all_cases() if c.tolerance > 1e-5)
