@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from onnx2caffe.cli.output import aside, complain, error_json, say_json
 from onnx2caffe.cli.parser import make_parser
-from onnx2caffe.errors import Onnx2CaffeError, UsageError
+from onnx2caffe.errors import Onnx2CaffeError, Unsupported, UsageError
 
 __all__ = ["main"]
 
@@ -50,6 +50,8 @@ def _failed(problem: Exception, words: Sequence[str]) -> int:
     """Report an error as text and, where JSON was asked for, as JSON too; its exit code."""
     if isinstance(problem, OSError):  # a disk, a pipe or a permission, whichever file it was
         problem = UsageError(f"{problem.filename or 'output'}: {problem.strerror or problem}")
+    elif isinstance(problem, MemoryError):
+        problem = Unsupported(f"this takes more memory than there is: {problem}")
     elif not isinstance(problem, Onnx2CaffeError):
         problem = _internal(problem)
     if "--debug" in words:

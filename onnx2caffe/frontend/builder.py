@@ -25,6 +25,9 @@ FOLD_LIMIT = 512 << 20
 A constant above this, and larger than what it is made from, is not folded (nothing is allocated).
 """
 
+_MOST_ELEMENTS = 2**31 - 1
+"""Of a computed tensor: the runtimes count with 32 bits, and a pass may look at each place along an axis."""
+
 RANDOM = frozenset(
     {"Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike"}
 )
@@ -188,7 +191,12 @@ def _static(proto: onnx.TypeProto) -> tuple[ir.DataType, Shape]:
         raise Opaque("the type of its output depends on data")
     if not all(d.HasField("dim_value") for d in dims):
         raise Opaque("the shape of its output depends on data")
-    return ir.DataType(proto.tensor_type.elem_type), tuple(d.dim_value for d in dims)
+    shape = tuple(d.dim_value for d in dims)
+    if min(shape, default=0) < 0:
+        raise Opaque(f"its output would have the shape {list(shape)}")
+    if (elements := math.prod(shape)) > _MOST_ELEMENTS:
+        raise Opaque(f"its output would have {elements:,} elements; {_MOST_ELEMENTS:,} are the most")
+    return ir.DataType(proto.tensor_type.elem_type), shape
 
 
 def _type_proto(value: ir.Value) -> onnx.TypeProto:

@@ -13,6 +13,13 @@ from onnx2caffe.errors import FreeDimension, UnreadableFile, Unsupported, UsageE
 __all__ = ["fix_inputs"]
 
 
+_NO_NUMBERS = {
+    onnx.TensorProto.STRING: "strings",
+    onnx.TensorProto.COMPLEX64: "complex numbers",
+    onnx.TensorProto.COMPLEX128: "complex numbers",
+}
+
+
 def fix_inputs(
     inputs: Sequence[onnx.ValueInfoProto], given: Mapping[str, Shape], needed: Iterable[str]
 ) -> tuple[dict[str, tuple[ir.DataType, Shape]], list[Note]]:
@@ -70,10 +77,13 @@ def fix_inputs(
 
 def _dtype(proto: onnx.ValueInfoProto) -> ir.DataType:
     if not proto.type.HasField("tensor_type"):
-        raise Unsupported(f"input {proto.name!r} is a {proto.type.WhichOneof('value')}, not a tensor")
+        kind = (proto.type.WhichOneof("value") or "value without a type").removesuffix("_type")
+        raise Unsupported(f"input {proto.name!r} is a {kind}, not a tensor")
     kind = proto.type.tensor_type.elem_type
     if kind == onnx.TensorProto.UNDEFINED or kind not in onnx.TensorProto.DataType.values():
         raise UnreadableFile(f"input {proto.name!r} has no element type that is known ({kind})")
+    if kind in _NO_NUMBERS:
+        raise Unsupported(f"input {proto.name!r} holds {_NO_NUMBERS[kind]}, not real numbers")
     return ir.DataType(kind)
 
 

@@ -82,7 +82,8 @@ def batch_norm(node: ir.Node) -> Affine | None:
     if any(array is None for array in constants):
         return None
     gamma, beta, mean, variance = (np.asarray(array, dtype=np.float64) for array in constants)
-    factor = gamma / np.sqrt(variance + float(canon.attribute(node, "epsilon")))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        factor = gamma / np.sqrt(variance + float(canon.attribute(node, "epsilon")))
     shift = beta - mean * factor
     behind = (-1,) + (1,) * (len(canon.shape(node.outputs[0])) - 2)
     return Affine(source(node), factor.reshape(behind), shift.reshape(behind))

@@ -59,7 +59,7 @@ def session(
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
-    options.log_severity_level = 3
+    options.log_severity_level = 4  # its errors come as exceptions
     options.intra_op_num_threads = threads
     options.enable_cpu_mem_arena = False  # it never gives back what one big run took; a third of a proof's memory
     level = onnxruntime.GraphOptimizationLevel

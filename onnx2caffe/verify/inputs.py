@@ -92,13 +92,13 @@ def _seeded(info: InputInfo, seed: int) -> Array:
         values = structured(info.shape, seed)
     dtype = np.dtype(info.dtype)
     if dtype.kind == "b":
-        return np.ascontiguousarray(values > 0)
+        return np.asarray(values > 0, order="C")
     if dtype == np.uint8:
         values = values * _BYTE_SCALE + _BYTE_OFFSET
     if dtype.kind in "iu":
         limits = np.iinfo(dtype)
         values = np.abs(np.clip(np.rint(values), limits.min, limits.max))
-    return np.ascontiguousarray(values.astype(dtype))
+    return np.asarray(values.astype(dtype), order="C")
 
 
 def feeds(infos: Sequence[InputInfo], seed: int, given: Mapping[str, Array] | None = None) -> dict[str, Array]:
@@ -178,7 +178,7 @@ def _fitted(values: Array, info: InputInfo, what: str) -> Array:
     meant = [d for d in info.shape if d != 1]
     if values.size != int(np.prod(info.shape)) or (values.ndim > 1 and [d for d in values.shape if d != 1] != meant):
         raise UsageError(f"{what}: shape {list(values.shape)}, but input {info.name!r} has shape {list(info.shape)}")
-    return np.ascontiguousarray(values.reshape(info.shape).astype(info.dtype))
+    return np.asarray(values.reshape(info.shape).astype(info.dtype), order="C")
 
 
 def _array(path: Path, info: InputInfo) -> Array:
@@ -206,7 +206,7 @@ def _picture(path: Path, info: InputInfo, how: Pictures) -> Array:
     except ValueError as problem:
         raise UsageError(f"--mean and --std need 1 or {channels} numbers for {info.name!r}: {problem}") from problem
     values = values[None] if last else values.transpose(2, 0, 1)[None]
-    return np.ascontiguousarray(np.broadcast_to(values, shape).astype(info.dtype))
+    return np.asarray(np.broadcast_to(values, shape).astype(info.dtype), order="C")
 
 
 def _pixels(path: Path, channels: int, height: int, width: int) -> Array:

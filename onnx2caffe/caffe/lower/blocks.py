@@ -32,6 +32,7 @@ from onnx2caffe.caffe.lower.registry import Refused, recipe
 from onnx2caffe.caffe.net import Blob
 
 __all__ = [
+    "MOST_WEIGHTS",
     "add_map",
     "depthwise",
     "one_hot",
@@ -40,6 +41,9 @@ __all__ = [
     "reshape",
     "spatial_rank",
 ]
+
+MOST_WEIGHTS = 2**26
+"""The most weights (256 MiB) that a composition makes up: a model of a few bytes can ask for any number."""
 
 _MANY_PIECES = 32
 """More pieces than this are not worth a Slice: a matrix takes their place."""
@@ -75,12 +79,26 @@ def outer(vectors: Sequence[Array]) -> Array:
 
 
 def per_channel(kernel: Array, channels: int) -> Array:
-    """The weights (channels, 1, k…) of a depthwise layer that applies one kernel to every channel."""
+    """The weights (channels, 1, k…) of a depthwise layer that applies one kernel to every channel.
+
+    Raises:
+        Refused: they would be more than `MOST_WEIGHTS`.
+
+    """
+    if channels * kernel.size > MOST_WEIGHTS:
+        raise Refused(f"a kernel of {kernel.shape} for each of {channels} channels is too large")
     return np.ascontiguousarray(np.broadcast_to(kernel.astype(np.float32), (channels, 1, *kernel.shape)))
 
 
 def one_hot(index: Sequence[int], size: int) -> Array:
-    """The 0/1 matrix (len(index), size) that picks `index`; index -1 gives a row of zeros."""
+    """The 0/1 matrix (len(index), size) that picks `index`; index -1 gives a row of zeros.
+
+    Raises:
+        Refused: it would have more than `MOST_WEIGHTS` elements.
+
+    """
+    if len(index) * size > MOST_WEIGHTS:
+        raise Refused(f"a one-hot matrix of {len(index)} x {size} is too large")
     picked: Array = np.asarray(index)[:, None] == np.arange(size)
     return picked.astype(np.float32)
 

@@ -68,7 +68,8 @@ def _per_channel(array: Array, rank: int) -> Array:
 def _batch_norm_scale(op: Op, net: Emitter) -> Blob:
     """One Scale: a = γ / √(v + ε), b = β − μ·a, in float64 (recipes 9.1)."""
     gamma, beta, mean, variance = _statistics(op)
-    scale = gamma / np.sqrt(variance + op.attribute("epsilon", 1e-5))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        scale = gamma / np.sqrt(variance + op.attribute("epsilon", 1e-5))
     return affine(net, op.blob(), scale, beta - mean * scale)
 
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from onnx2caffe.caffe.layers import Concat, Deconvolution, InnerProduct, Interp, Pooling, Slice
 from onnx2caffe.caffe.layers.base import Array
-from onnx2caffe.caffe.lower.blocks import add_map, depthwise, outer, per_channel, reshape, spatial_rank
+from onnx2caffe.caffe.lower.blocks import MOST_WEIGHTS, add_map, depthwise, outer, per_channel, reshape, spatial_rank
 from onnx2caffe.caffe.lower.emitter import Emitter
 from onnx2caffe.caffe.lower.op import Op
 from onnx2caffe.caffe.lower.registry import Refused, lowers, recipe
@@ -28,9 +28,6 @@ __all__: list[str] = []
 _LARGEST_RATIO = 8
 """Nearest by p/q: the largest p and q worth p copies of everything."""
 
-_MOST_WEIGHTS = 2**26
-"""The most weights (256 MiB) of a GridSample's matrix."""
-
 
 @lowers("Resize")
 def resize(op: Op, net: Emitter) -> Blob:
@@ -38,6 +35,8 @@ def resize(op: Op, net: Emitter) -> Blob:
     x, shape, out = op.blob(), op.shape(), op.outputs[0]
     if 0 in out:
         raise Refused(f"output shape {out} is empty: Caffe has no blobs of size 0")
+    if (largest := max((a * b for a, b in zip(shape, out, strict=True)), default=0)) > MOST_WEIGHTS:
+        raise Refused(f"from {list(shape)} to {list(out)} takes a matrix of {largest:,} weights for one axis")
     attributes = {name: op.attribute(name) for name in op.node.attributes}
     roi = op.need_const(1, "roi") if op.has(1) else None
     try:
@@ -252,7 +251,7 @@ def grid_sample(op: Op, net: Emitter) -> Blob:
     if grid is None:
         raise Refused("the grid (input 1) must be constant: no Caffe layer samples at computed places")
     places, sampled = math.prod(x.shape[2:]), math.prod(out[2:])
-    if places * sampled > _MOST_WEIGHTS:
+    if places * sampled > MOST_WEIGHTS:
         raise Refused(f"sampling {sampled} of {places} places takes a matrix of {places * sampled} weights")
     attributes = {name: op.attribute(name) for name in op.node.attributes}
     grids = grid[:1] if (grid == grid[:1]).all() else grid

@@ -9,10 +9,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from onnx2caffe.caffe.layers.base import Array
+from onnx2caffe.caffe.lower.blocks import MOST_WEIGHTS
 from onnx2caffe.caffe.lower.op import Op
 from onnx2caffe.caffe.lower.registry import Refused
 
 __all__ = ["Axis", "Taps", "axes_of", "even_pads"]
+
+_FAR = 2**16
+"""Places beyond the data that no window of a real net reaches."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +45,14 @@ class Axis:
         return (self.out - 1) * self.stride + self.span - self.size - self.front
 
     def counts(self, *, padding: bool) -> Array:
-        """How many taps of each window lie on the input, or on input and padding."""
+        """How many taps of each window lie on the input, or on input and padding.
+
+        Raises:
+            Refused: there are too many to count one by one.
+
+        """
+        if self.out * self.kernel > MOST_WEIGHTS:
+            raise Refused(f"{self.out} windows of {self.kernel} taps on padded data")
         places = np.arange(self.out)[:, None] * self.stride - self.front + np.arange(self.kernel) * self.dilation
         low, high = (-self.front, self.size + self.behind) if padding else (0, self.size)
         inside: Array = (places >= low) & (places < high)
@@ -52,7 +63,7 @@ def axes_of(op: Op, kernel: Sequence[int]) -> list[Axis]:
     """One `Axis` per spatial axis of a Conv, ConvTranspose or pooling node.
 
     Raises:
-        Refused: no window fits.
+        Refused: no window fits, or windows or padding go far beyond the data.
 
     """
     rank = len(kernel)
@@ -61,6 +72,9 @@ def axes_of(op: Op, kernel: Sequence[int]) -> list[Axis]:
     pads, ones = op.attribute("pads"), (1,) * rank
     strides, dilations = op.attribute("strides", ones), op.attribute("dilations", ones)
     sizes = op.shape()[2:], op.outputs[0][2:]
+    for size, *sides in zip(op.shape()[2:], kernel, pads[:rank], pads[rank:], strict=True):
+        if max(sides) > max(size, _FAR):
+            raise Refused(f"kernel {tuple(kernel)} and pads {pads} go more than {_FAR:,} places beyond {sizes[0]}")
     return [Axis(*axis) for axis in zip(*sizes, kernel, strides, dilations, pads[:rank], pads[rank:], strict=True)]
 
 

@@ -67,7 +67,10 @@ def _window(node: Reader, sizes: Sequence[int], kernel: Sequence[int]) -> _Windo
 def conv_attributes(node: Reader, weight: Shape = (), data: Shape = ()) -> dict[str, Any]:
     """The canonical attributes of a Conv; `weight` and `data` are the shapes of inputs 1 and 0 unless given."""
     weight = weight or node.shape(1)
-    window = _window(node, (data or node.shape())[2:], node.integers("kernel_shape", weight[2:]))
+    kernel = node.integers("kernel_shape", weight[2:])
+    if kernel != weight[2:]:
+        raise Opaque(f"kernel_shape {list(kernel)} does not fit weights of shape {list(weight)}")
+    window = _window(node, (data or node.shape())[2:], kernel)
     return {
         "kernel_shape": window.kernel,
         "strides": window.strides,
