@@ -65,6 +65,12 @@ def convert(
     pictures: Pictures | None = None,
     caffe_python: AnyPath | None = None,
     recipes: Mapping[str, str] | None = None,
+    partition: bool | None = None,
+    tail: str = "",
+    cuts: Sequence[str] = (),
+    renames: Mapping[str, str] | None = None,
+    require_segments: int | None = None,
+    min_nnie_macs: float = 0.0,
     save_intermediate: AnyPath | None = None,
     force: bool = False,
     check: bool = False,
@@ -87,6 +93,13 @@ def convert(
         pictures: how picture files become input values.
         caffe_python: a Python that has `caffe`.
         recipes: recipe key -> variant (see `ops`).
+        partition: leave to ONNX what the target cannot have; None: the target's choice, False: refuse.
+        tail: where the Caffe part ends: "auto" before the arithmetic that decodes boxes, "none" after the last layer
+            with weights, "full" as late as possible; "": the target's choice.
+        cuts: tensors, nodes or layers behind which everything stays ONNX.
+        renames: output tensor -> its blob's name.
+        require_segments: how many Caffe nets it must become.
+        min_nnie_macs: the least share (0 … 1) of the multiply-accumulates that must run on Caffe nets.
         save_intermediate: a folder for the model after every pass.
         force: write into a folder that holds other files.
         check: check the model's invariants after every pass.
@@ -110,6 +123,12 @@ def convert(
         pictures=pictures or Pictures(),
         caffe_python=_path(caffe_python),
         recipes=recipes or {},
+        partition=partition,
+        tail=tail,
+        cuts=cuts,
+        renames=renames or {},
+        require_segments=require_segments,
+        min_nnie_macs=min_nnie_macs,
         save_intermediate=_path(save_intermediate),
         force=force,
         check=check,

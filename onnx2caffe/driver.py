@@ -8,19 +8,18 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import onnx_ir as ir
+from onnx_ir.passes.common import RemoveUnusedNodesPass
 
 from onnx2caffe import __version__, mapfile
-from onnx2caffe.caffe.finish import finish
+from onnx2caffe.assembly import Assembly, refusals, summary
 from onnx2caffe.caffe.lower.families import load_families
-from onnx2caffe.caffe.lower.lower import Lowered, lower
 from onnx2caffe.caffe.lower.registry import ALTERNATIVES
-from onnx2caffe.caffe.net import Net
-from onnx2caffe.caffe.write import write_caffemodel, write_prototxt
 from onnx2caffe.canon import Note, Shape
-from onnx2caffe.errors import NumbersDiffer, Onnx2CaffeError, UnreadableFile, UsageError
+from onnx2caffe.errors import NumbersDiffer, Onnx2CaffeError, RulesViolated, UnreadableFile, UsageError
 from onnx2caffe.export import MAP_SUFFIX, Staging, check_folder
 from onnx2caffe.frontend import Loaded, invariants, load
-from onnx2caffe.mapfile import CaffeSegment, ExportMap, Place, Port
+from onnx2caffe.mapfile import CaffeSegment, ExportMap, Port
+from onnx2caffe.partition.plan import Plan, Wishes, partitioned, whole
 from onnx2caffe.passes import pipeline
 from onnx2caffe.passes.base import Pass
 from onnx2caffe.passes.strip_qdq import StripQdq
@@ -46,7 +45,7 @@ Progress = Callable[[str], None]
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """What a conversion may be told. Defaults are those of the command line."""
+    """What a conversion may be told. Defaults are those of the command line; None and "" are the target's choice."""
 
     folder: Path | None = None
     name: str = ""
@@ -61,6 +60,12 @@ class Options:
     pictures: Pictures = field(default_factory=Pictures)
     caffe_python: Path | None = None
     recipes: Mapping[str, str] = field(default_factory=dict)
+    partition: bool | None = None
+    tail: str = ""
+    cuts: Sequence[str] = ()
+    renames: Mapping[str, str] = field(default_factory=dict)
+    require_segments: int | None = None
+    min_nnie_macs: float = 0.0
     save_intermediate: Path | None = None
     force: bool = False
     check: bool = False
@@ -69,15 +74,21 @@ class Options:
 
 @dataclass(frozen=True)
 class Conversion:
-    """What a conversion wrote and proved. `layers`: how many Caffe layers; `proof` is None with `--no-proof`."""
+    """What a conversion wrote and proved.
+
+    `prototxt` and `caffemodel`: of the first net; `files`: all but the map. `layers`: how many Caffe layers; `summary`:
+    what runs where, in a line ("" where nothing was to stay ONNX). `proof` is None with `--no-proof`.
+    """
 
     prototxt: Path
     caffemodel: Path
+    files: tuple[Path, ...]
     map_file: Path
     inputs: tuple[Port, ...]
     outputs: tuple[Port, ...]
     layers: int
     notes: tuple[Note, ...]
+    summary: str
     proof: Proof | None
 
 
@@ -90,6 +101,7 @@ def convert(path: Path, options: Options) -> Conversion:
         Unsupported: something in the model stops the conversion; NotConvertible names all nodes.
         NoReference: onnxruntime cannot run the model.
         NumbersDiffer: the written files compute something else; nothing is left.
+        RulesViolated: more segments or fewer multiply-accumulates on nets than required.
         RuntimeMissing: the Caffe asked for is not there, or lacks a layer type.
 
     """
@@ -103,6 +115,7 @@ class _Written:
     export: ExportMap
     half: bool
     layers: int
+    summary: str
     reading: Path | None
     """The yardstick where it is not the user's file."""
 
@@ -123,15 +136,17 @@ class _Converting:
             export = written.export
             proof = self._prove(staging.path, written) if self._options.proof else None
             staging.commit(list(export.files), self._map_name)
-        prototxt, caffemodel = export.files
+        net = next(segment for segment in export.segments if isinstance(segment, CaffeSegment))
         return Conversion(
-            self._folder / prototxt,
-            self._folder / caffemodel,
+            self._folder / net.prototxt,
+            self._folder / net.caffemodel,
+            tuple(self._folder / file for file in export.files),
             self._folder / self._map_name,
             tuple(export.inputs),
             tuple(export.outputs),
             written.layers,
             (*export.notes, *_unjudged_notes(proof)),
+            written.summary,
             proof,
         )
 
@@ -140,7 +155,8 @@ class _Converting:
         return self._name + MAP_SUFFIX
 
     def _load(self) -> Loaded:
-        loaded = load(self._path, input_shapes=self._options.input_shapes, outputs=self._options.outputs)
+        options = self._options
+        loaded = load(self._path, input_shapes=options.input_shapes, outputs=options.outputs, kept=options.cuts)
         if self._options.strip_qdq:
             self._strip.call(loaded.model)
         return loaded
@@ -160,15 +176,44 @@ class _Converting:
         observe("load", loaded.model)
         reading = self._write_reading(loaded, folder) if self._strip.count else None
         pipeline.run(loaded.model, self._passes(), observe)
+        _drop_kept(loaded)
         self._options.progress("lowering to Caffe")
-        lowered = lower(loaded.model, self._target, self._recipes())
-        net = finish(lowered.net, self._target)
+        plan = self._plan(loaded)
         self._options.progress("writing")
         with _writing(self._folder):
-            files = self._write_net(net, folder, loaded.sha256)
-            export = self._map(files, net, lowered, loaded)
+            header = [f"{_TOOL}, target {self._target.name}", f"from {self._path.name}, sha256 {loaded.sha256}"]
+            assembly = Assembly(plan, loaded, folder, self._name, header)
+            assembly.write()
+            export = self._map(assembly, plan, loaded)
             mapfile.write(export, folder / self._map_name)
-        return _Written(export, loaded.half, len(net.layers), reading)
+        layers = sum(len(net.layers) for net in plan.nets)
+        told = summary(plan, self._target.name) if self._partitions else ""
+        return _Written(export, loaded.half, layers, told, reading)
+
+    def _plan(self, loaded: Loaded) -> Plan:
+        """What becomes Caffe: all of the model, or what the target can have of it."""
+        options = self._options
+        wishes = Wishes(self._tail, options.cuts, self._recipes(), options.renames)
+        plan = (partitioned if self._partitions else whole)(loaded.model, self._target, wishes)
+        nets = len(plan.nets)
+        if options.require_segments not in (None, nets):
+            raise RulesViolated(f"the model becomes {nets} segments; {options.require_segments} are required")
+        if plan.share < options.min_nnie_macs:
+            raise RulesViolated(
+                f"{plan.share:.2%} of the multiply-accumulates run on nets; {options.min_nnie_macs:.2%} are required"
+            )
+        return plan
+
+    @property
+    def _partitions(self) -> bool:
+        chosen = self._options.partition
+        return self._target.partition if chosen is None else chosen
+
+    @property
+    def _tail(self) -> str:
+        """Whoever says where to cut needs no other cuts; other targets are exact at any tail."""
+        default = "auto" if self._target.partition and not self._options.cuts else "full"
+        return self._options.tail or default
 
     def _write_reading(self, loaded: Loaded, folder: Path) -> Path:
         """The model without its quantisation as the yardstick; note how far the user's file is from it."""
@@ -192,47 +237,21 @@ class _Converting:
             f"(cosine {far.cosine:.6f})"
         )
 
-    def _write_net(self, net: Net, folder: Path, source_sha256: str) -> dict[str, str]:
-        """Write prototxt and caffemodel; their names and sha256."""
-        prototxt, caffemodel = f"{self._name}.prototxt", f"{self._name}.caffemodel"
-        header = [
-            f"{_TOOL}, target {self._target.name}",
-            f"from {self._path.name}, sha256 {source_sha256}",
-        ]
-        return {
-            prototxt: write_prototxt(net, folder / prototxt, header),
-            caffemodel: write_caffemodel(net, folder / caffemodel),
-        }
-
-    def _map(self, files: Mapping[str, str], net: Net, lowered: Lowered, loaded: Loaded) -> ExportMap:
-        prototxt, caffemodel = files
-        segment = CaffeSegment(
-            prototxt,
-            caffemodel,
-            self._fed(loaded, net),
-            {o.name: Place(blob, o.shape) for o, blob in zip(loaded.outputs, net.outputs, strict=True)},
-        )
+    def _map(self, assembly: Assembly, plan: Plan, loaded: Loaded) -> ExportMap:
         return ExportMap(
             tool=_TOOL,
             target=self._target.name,
             source_file=self._path.name,
             source_sha256=loaded.sha256,
-            files=files,
+            files=assembly.files,
             inputs=[Port(i.name, i.shape, i.dtype) for i in loaded.inputs],
             outputs=[Port(o.name, o.shape, o.dtype) for o in loaded.outputs],
-            segments=[segment],
-            tensors=mapfile.promises(lowered.blobs, net),
-            layers={placed.name: placed.sources for placed in net},
-            notes=[*loaded.notes, *_approximations(lowered)],
+            segments=assembly.segments,
+            tensors=assembly.tensors,
+            layers=assembly.layers,
+            notes=[*loaded.notes, *_approximations(plan), *refusals(plan)],
             ranges=self._strip.ranges,
         )
-
-    @staticmethod
-    def _fed(loaded: Loaded, net: Net) -> dict[str, Place]:
-        """The user's inputs that the net reads; the others have no blob."""
-        shapes = {info.name: info.shape for info in loaded.inputs}
-        names = [value.name or "" for value in loaded.model.graph.inputs]
-        return {name: Place(blob, shapes[name]) for name, blob in zip(names, net.inputs, strict=True)}
 
     def _prove(self, folder: Path, written: _Written) -> Proof:
         options, export = self._options, written.export
@@ -271,7 +290,10 @@ class _Converting:
         sentence = f"replayed, the first step that breaks a tensor is: {culprit.step} ({culprit.tensor!r})"
         if broken.runtime == runtimes[0].name:
             return sentence
-        (segment,) = (s for s in export.segments if isinstance(s, CaffeSegment))
+        promise = export.tensors.get(broken.tensor)
+        segment = export.segments[promise.segment if promise else 0]
+        if not isinstance(segment, CaffeSegment) or not set(segment.inputs) <= set(feeds):
+            return sentence
         files = NetFiles(folder / segment.prototxt, folder / segment.caffemodel)
         blobs = {place.blob: feeds[name] for name, place in segment.inputs.items()}
         where = first_disagreement(files, blobs, *runtimes[:2])
@@ -280,6 +302,14 @@ class _Converting:
         return (
             f"{sentence}; {runtimes[0].name} and {broken.runtime} part at layer {where[0]!r} (relative {where[1]:.1e})"
         )
+
+
+def _drop_kept(loaded: Loaded) -> None:
+    """Let go of the tensors that were outputs only so that the passes keep them."""
+    outputs = loaded.model.graph.outputs
+    if len(outputs) > len(loaded.outputs):
+        del outputs[len(loaded.outputs) :]
+        RemoveUnusedNodesPass()(loaded.model)
 
 
 def _plain_name(name: str) -> str:
@@ -341,10 +371,12 @@ def _check_recipes(chosen: Mapping[str, str]) -> None:
             raise UsageError(f"--recipe {key}={variant}: no such variant", f"{key} has: {known}")
 
 
-def _approximations(lowered: Lowered) -> list[Note]:
+def _approximations(plan: Plan) -> list[Note]:
     return [
         Note("warning", f"{key}={variant} is only approximately equal", (node,))
-        for node, key, variant in lowered.used
+        for piece in plan.pieces
+        if piece.lowered is not None
+        for node, key, variant in piece.lowered.used
         if ALTERNATIVES[key][variant].approximate
     ]
 

@@ -101,7 +101,7 @@ class ExportMap:
 def promises(blobs: Mapping[ir.Value, Blob], net: Net, segment: int = 0) -> dict[str, Promise]:
     """What a finished net can be held to: every user tensor whose values stand in one of its blobs."""
     return {
-        tensor.name: Promise(segment, name, tensor.shape)
+        tensor.name: Promise(segment, name, tensor.shape, net.moments.get(blob.name, ""))
         for value, blob in blobs.items()
         if value.const_value is None and (name := net.twins.get(blob.name, blob.name)) in net.shapes
         for tensor in canon.tensors(value)

@@ -33,7 +33,8 @@ class Placed:
 class Net:
     """Layers in execution order, Input layers first; `outputs` are the blobs the net promises, in the user's order.
 
-    `twins`: for a Reshape's top that is no more in the net, the blob that holds the same values in C order.
+    `twins`: for a blob that is no more in the net by its first name, the blob that holds the same values in C order.
+    `moments`: for a blob by its first name, the layer after which its values stand in the net (absent: to the end).
     """
 
     name: str
@@ -42,6 +43,7 @@ class Net:
     inputs: list[str] = field(default_factory=list)
     outputs: list[str] = field(default_factory=list)
     twins: dict[str, str] = field(default_factory=dict)
+    moments: dict[str, str] = field(default_factory=dict)
 
     def __iter__(self) -> Iterator[Placed]:
         return iter(self.layers)

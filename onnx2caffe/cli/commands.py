@@ -70,6 +70,12 @@ def _convert_one(model: str, arguments: argparse.Namespace) -> Conversion:
             pictures=_pictures(arguments),
             caffe_python=arguments.caffe_python,
             recipes=dict(arguments.recipe),
+            partition=arguments.partition,
+            tail=arguments.tail,
+            cuts=arguments.cut,
+            renames=dict(arguments.rename),
+            require_segments=arguments.require_segments,
+            min_nnie_macs=arguments.min_nnie_macs,
             save_intermediate=arguments.save_intermediate,
             force=arguments.force,
             check=arguments.debug,
@@ -80,8 +86,10 @@ def _convert_one(model: str, arguments: argparse.Namespace) -> Conversion:
 def _say_conversion(conversion: Conversion, arguments: argparse.Namespace) -> None:
     for note in conversion.notes:
         _say_note(note)
-    for path in (conversion.prototxt, conversion.caffemodel, conversion.map_file):
+    for path in (*conversion.files, conversion.map_file):
         say(f"wrote {path}")
+    if conversion.summary:
+        say(conversion.summary)
     proof = conversion.proof
     if proof is None:
         say(f"not proved: {conversion.layers} layers, never run (--no-proof)")
@@ -120,7 +128,9 @@ def _conversion_json(conversion: Conversion) -> dict[str, Any]:
         "map": str(conversion.map_file),
         "inputs": [asdict(port) for port in conversion.inputs],
         "outputs": [asdict(port) for port in conversion.outputs],
+        "files": [str(path) for path in conversion.files],
         "layers": conversion.layers,
+        "summary": conversion.summary,
         "notes": [asdict(note) for note in conversion.notes],
         "proof": to_json(conversion.proof) if conversion.proof else None,
     }
@@ -158,6 +168,12 @@ def _compare(arguments: argparse.Namespace) -> int:
         say(f"first that differs: {proof.first_difference.tensor!r}, layer {proof.first_difference.layer!r}")
     say(f"{summary(proof)}{_advice(proof, arguments)}")
     return 0 if result.ok else 1
+
+
+def _check(arguments: argparse.Namespace) -> int:
+    from onnx2caffe.cli.check import run
+
+    return run(arguments)
 
 
 def _setup(arguments: argparse.Namespace) -> int:
@@ -256,6 +272,7 @@ def _completion(arguments: argparse.Namespace) -> int:
 COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
     "convert": _convert,
     "compare": _compare,
+    "check": _check,
     "setup": _setup,
     "doctor": _doctor,
     "ops": _ops,

@@ -11,9 +11,11 @@ from onnx2caffe.errors import UsageError
 __all__ = ["make_parser"]
 
 _TARGETS = ("nnie", "caffe", "bvlc")
+_SEVERITIES = ("refused", "wrong", "unproven", "slow")
+_SOCS = ("hi3516cv500", "hi3516dv300", "hi3516av300", "hi3519av100", "hi3559av100", "hi3559v200")
 _EXIT_CODES = (
-    "exit codes: 0 fine; 1 numbers differ; 2 wrong usage or unreadable file; 3 the model cannot be converted or "
-    "onnxruntime cannot run it; 4 a runtime or layer type is missing; 130 interrupted"
+    "exit codes: 0 fine; 1 numbers differ or a requirement fails; 2 wrong usage or unreadable file; 3 the model cannot "
+    "be converted or onnxruntime cannot run it; 4 a runtime or layer type is missing; 130 interrupted"
 )
 
 
@@ -55,6 +57,16 @@ def _positive(text: str) -> int:
     return int(text)
 
 
+def _share(text: str) -> float:
+    try:
+        share = float(text)
+    except ValueError:
+        share = -1.0
+    if not 0 <= share <= 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is no share between 0 and 1")
+    return share
+
+
 def make_parser() -> argparse.ArgumentParser:
     """The parser; a parsed command has its name in `command`."""
     parser = _Parser(
@@ -67,6 +79,7 @@ def make_parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True, parser_class=_Parser)
     _convert(commands.add_parser("convert", help="write prototxt, caffemodel and map.json", allow_abbrev=False))
     _compare(commands.add_parser("compare", help="hold any Caffe net against a model", allow_abbrev=False))
+    _check(commands.add_parser("check", help="hold a net against what the mapper takes", allow_abbrev=False))
     _setup(commands.add_parser("setup", help="make a runtime, e.g. pycaffe", allow_abbrev=False))
     _doctor(commands.add_parser("doctor", help="list the runtimes of this machine", allow_abbrev=False))
     _ops(commands.add_parser("ops", help="list ONNX ops and what they become", allow_abbrev=False))
@@ -125,12 +138,34 @@ def _convert(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--recipe", action="append", default=[], type=_pair, metavar="KEY=VARIANT", help="see `onnx2caffe ops`"
     )
+    _partition(parser)
     parser.add_argument("--no-proof", action="store_true", help="write the files without running them")
     parser.add_argument("--save-intermediate", metavar="DIR", help="keep the model after every pass")
     parser.add_argument("--force", action="store_true", help="write into a folder that holds other files")
     parser.add_argument("-v", "--verbose", action="store_true", help="show every compared tensor")
     _test_inputs(parser)
     _common(parser)
+
+
+def _partition(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("what becomes Caffe, and what stays ONNX beside it")
+    group.add_argument(
+        "--partition",
+        action=argparse.BooleanOptionalAction,
+        default=None,
+        help="leave to ONNX what the target cannot have (default for nnie), or refuse it",
+    )
+    group.add_argument("--tail", choices=("auto", "none", "full"), default="", help="where the Caffe part ends")
+    group.add_argument(
+        "--cut", action="append", default=[], metavar="NAME", help="end it at this tensor, node or layer (repeatable)"
+    )
+    group.add_argument(
+        "--rename", action="append", default=[], type=_pair, metavar="OLD=NEW", help="name an output's blob"
+    )
+    group.add_argument("--require-segments", type=_positive, metavar="N", help="fail unless it becomes N Caffe nets")
+    group.add_argument(
+        "--min-nnie-macs", type=_share, default=0.0, metavar="F", help="fail if a lesser share (0 … 1) of MACs is there"
+    )
 
 
 def _compare(parser: argparse.ArgumentParser) -> None:
@@ -144,6 +179,23 @@ def _compare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--all", action="store_true", help="go on after the first layer that differs")
     _input_shapes(parser)
     _test_inputs(parser)
+    _common(parser)
+
+
+def _check(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("net", nargs="?", metavar="NET.prototxt|MODEL.onnx", help="a model is converted in memory")
+    parser.add_argument("--target", choices=_TARGETS, default="nnie", help="default: nnie")
+    parser.add_argument("--soc", metavar="CHIP", help=f"one of {', '.join(_SOCS)}")
+    parser.add_argument("--cfg", metavar="FILE", help="the mapper's cfg, for the rules that need it")
+    parser.add_argument("--rules", metavar="FILE", help="TOML that overrides or adds rules")
+    parser.add_argument(
+        "--fail-on", choices=_SEVERITIES, default="wrong", help="exit 1 at findings this severe or worse; default: wrong"
+    )
+    parser.add_argument("--mapper-log", metavar="FILE", help="read what the mapper said, with or without its net")
+    parser.add_argument(
+        "--recipe", action="append", default=[], type=_pair, metavar="KEY=VARIANT", help="for MODEL.onnx; see `ops`"
+    )
+    _input_shapes(parser)
     _common(parser)
 
 

@@ -19,7 +19,7 @@ from onnx2caffe.frontend import names
 from onnx2caffe.frontend.builder import Builder, widened
 from onnx2caffe.frontend.files import Payloads, map_file
 from onnx2caffe.frontend.inputs import fix_inputs
-from onnx2caffe.frontend.structure import check_names, choose_outputs, live, ordered
+from onnx2caffe.frontend.structure import check_names, choose_outputs, computed, live, ordered
 from onnx2caffe.frontend.walk import Scope, Walk
 from onnx2caffe.frontend.wire import Damaged, without_payloads
 
@@ -46,8 +46,9 @@ class Loaded:
     """A canonical model and what is known about the user's file.
 
     `model`'s outputs hold the user's `outputs` one to one, in order (one value may stand for several: onnx-ir permits
-    that). Its inputs are those of the user's `inputs` that the outputs depend on. `half`: a convolution or product is
-    computed in 16 bits in the file. `path` and `sha256` are None and "" for a model that came without a file.
+    that), then those tensors of `kept` that are not among them. Its inputs are those of the user's `inputs` that the
+    outputs depend on. `half`: a convolution or product is computed in 16 bits in the file. `path` and `sha256` are
+    None and "" for a model that came without a file.
     """
 
     model: ir.Model
@@ -59,11 +60,18 @@ class Loaded:
     sha256: str = ""
 
 
-def load(path: Path | str, *, input_shapes: Mapping[str, Shape] | None = None, outputs: Sequence[str] = ()) -> Loaded:
+def load(
+    path: Path | str,
+    *,
+    input_shapes: Mapping[str, Shape] | None = None,
+    outputs: Sequence[str] = (),
+    kept: Sequence[str] = (),
+) -> Loaded:
     """Read an ONNX file into canonical form.
 
     `input_shapes` fixes the shapes of inputs by name; `outputs` names tensors (or nodes) to end at instead of the
-    graph's own outputs. Weights stay in the memory-mapped file.
+    graph's own outputs; `kept` names tensors (or nodes) that passes shall keep, where there are such. Weights stay in
+    the memory-mapped file.
 
     Raises:
         UnreadableFile: no ONNX model, or a damaged one; external data missing, too short or outside the model's folder.
@@ -81,7 +89,7 @@ def load(path: Path | str, *, input_shapes: Mapping[str, Shape] | None = None, o
     if not proto.HasField("graph") or not proto.opset_import:
         raise UnreadableFile(f"{path} is no ONNX model: it has no {'opset' if proto.HasField('graph') else 'graph'}")
     payloads = Payloads(path.parent, data)
-    loaded = _loaded(proto, payloads, input_shapes or {}, outputs)
+    loaded = _loaded(proto, payloads, input_shapes or {}, outputs, kept)
     return replace(loaded, path=path, sha256=hashlib.sha256(data).hexdigest())
 
 
@@ -115,13 +123,15 @@ def _loaded(
     payloads: Payloads,
     input_shapes: Mapping[str, Shape],
     asked: Sequence[str],
+    kept: Sequence[str] = (),
 ) -> Loaded:
     graph = proto.graph
     check_names((node for function in proto.functions for node in function.node), [graph])
     opsets = _opsets(proto)
     nodes = ordered(graph)
     outputs = choose_outputs(graph, asked)
-    nodes, needed = live(nodes, outputs)
+    every = [*outputs, *(name for name in computed(nodes, kept) if name not in outputs)]
+    nodes, needed = live(nodes, every)
     sparse = [t.values.name for t in graph.sparse_initializer if t.values.name in needed]
     if sparse:
         raise Unsupported(f"the initializer {sparse[0]!r} is sparse", "store it as a dense tensor")
@@ -140,7 +150,7 @@ def _loaded(
     scope.types.update({name: dtype for name, (dtype, _) in fixed.items() if widened(dtype) != dtype})
     walk.nodes(nodes, scope)
 
-    results = [_output(walk, name, scope) for name in outputs]
+    results = [_output(walk, name, scope) for name in every]
     inputs = [values[i.name] for i in user_inputs if i.name in needed]
     model = _model(graph.name, inputs, results, builder.nodes)
     if any(t != ir.DataType.DOUBLE for t in scope.types.values()):
@@ -151,7 +161,7 @@ def _loaded(
         model,
         notes,
         tuple(TensorInfo(i.name, fixed[i.name][1], fixed[i.name][0].numpy().name) for i in user_inputs),
-        tuple(_info(walk, scope, name, value) for name, value in zip(outputs, results, strict=True)),
+        tuple(_info(walk, scope, name, value) for name, value in zip(outputs, results, strict=False)),
         walk.half,
     )
 

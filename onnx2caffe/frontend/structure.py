@@ -10,7 +10,7 @@ import onnx
 
 from onnx2caffe.errors import UnreadableFile, UsageError
 
-__all__ = ["captured", "check_names", "choose_outputs", "live", "node_label", "ordered"]
+__all__ = ["captured", "check_names", "choose_outputs", "computed", "live", "node_label", "ordered"]
 
 
 def node_label(node: onnx.NodeProto) -> str:
@@ -131,6 +131,11 @@ def live(nodes: Sequence[onnx.NodeProto], outputs: Iterable[str]) -> tuple[list[
             kept.append(node)
             needed.update(_reads(node))
     return kept[::-1], needed
+
+
+def computed(nodes: Iterable[onnx.NodeProto], names: Sequence[str]) -> list[str]:
+    """The tensors of these names that the nodes make; a node's name stands for its outputs."""
+    return [made for node in nodes for made in node.output if made and (made in names or node.name in names)]
 
 
 def choose_outputs(graph: onnx.GraphProto, asked: Sequence[str]) -> list[str]:

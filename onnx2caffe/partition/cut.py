@@ -39,6 +39,7 @@ def cut(
     wiring: Wiring,
     barred: AbstractSet[ir.Node],
     weights: Mapping[ir.Node, int],
+    *,
     kept: AbstractSet[ir.Node],
     price: Price,
     most: int,
@@ -80,9 +81,7 @@ def _earliest(wiring: Wiring, barred: AbstractSet[ir.Node], wanted: AbstractSet[
     return levels
 
 
-def _worth(
-    levels: Mapping[ir.Node, int], wanted: Iterable[ir.Node], weights: Mapping[ir.Node, int]
-) -> dict[int, int]:
+def _worth(levels: Mapping[ir.Node, int], wanted: Iterable[ir.Node], weights: Mapping[ir.Node, int]) -> dict[int, int]:
     worth: dict[int, int] = {}
     for node in wanted:
         worth[levels[node]] = worth.get(levels[node], 0) + weights[node]

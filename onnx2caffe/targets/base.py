@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from onnx2caffe.caffe.finish import finish
 from onnx2caffe.caffe.layers.base import Layer, Shape
+from onnx2caffe.caffe.net import Net
+from onnx2caffe.caffe.rename import renamed
 
 __all__ = ["Target"]
 
@@ -15,13 +18,16 @@ class Target:
     """A Caffe that the written files must load in.
 
     `types`: layer types it has. `fields`: (type, field) pairs it does not know although it has the type. `preferred`:
-    recipe key -> variants to try first.
+    recipe key -> variants to try first. `partition`: leave to ONNX what the target cannot have, unless told otherwise.
+    `max_segments`: how many nets a model may become.
     """
 
     name: str
     types: frozenset[str]
     unknown_fields: frozenset[tuple[str, str]] = frozenset()
     preferred: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    partition: bool = False
+    max_segments: int = 8
 
     def refuses(self, layer: Layer, bottoms: Sequence[Shape], tops: Sequence[Shape]) -> str | None:
         """Why this target cannot have the layer, or None."""
@@ -35,3 +41,11 @@ class Target:
     def order(self, key: str) -> Sequence[str]:
         """The variants of a recipe to try first on this target."""
         return self.preferred.get(key, ())
+
+    def finish(self, net: Net, names: Mapping[str, str]) -> Net:
+        """The net to write; `names`: output blob -> the name the user wants for it."""
+        return renamed(finish(net, self), names)
+
+    def faults(self, net: Net) -> Sequence[tuple[str, str]]:
+        """What rules about whole nets find in a finished one: layer and reason."""
+        return ()

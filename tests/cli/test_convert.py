@@ -15,8 +15,9 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 
-from onnx2caffe import driver, export
+from onnx2caffe import assembly, driver, export
 from onnx2caffe.caffe.net import Net
+from onnx2caffe.targets import base
 from onnx2caffe.verify.measure import Verdict
 from tests.verify.models import Builder, save
 
@@ -184,7 +185,7 @@ def test_free_dimension_says_what_to_pass(cli, tmp_path):
 
 
 def test_unexpected_error_asks_for_a_report(cli, model, monkeypatch, tmp_path):
-    monkeypatch.setattr(driver, "lower", lambda *_: 1 / 0)
+    monkeypatch.setattr(driver, "whole", lambda *_: 1 / 0)
     ran = cli("convert", model)
     assert ran.code == 1
     assert ran.err.startswith("error: internal error: ZeroDivisionError")
@@ -198,7 +199,7 @@ def test_interrupt(cli, model, monkeypatch, tmp_path):
     def interrupt(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(driver, "write_caffemodel", interrupt)
+    monkeypatch.setattr(assembly, "write_caffemodel", interrupt)
     assert cli("convert", model).code == 130
     assert names(tmp_path) == ["classifier.onnx"]
 
@@ -243,7 +244,7 @@ class TestFolder:
         if existing:
             assert cli("convert", model, "-o", "out", *UNPROVED).code == 0
         before = {name: (tmp_path / "out" / name).read_bytes() for name in names(tmp_path / "out")}
-        honest = driver.finish
+        honest = base.finish
 
         def broken(net: Net, target):
             net = honest(net, target)
@@ -253,7 +254,7 @@ class TestFolder:
                     net.layers[place] = _replace(placed, layer=_replace(placed.layer, blobs=weights))
             return net
 
-        monkeypatch.setattr(driver, "finish", broken)
+        monkeypatch.setattr(base, "finish", broken)
         ran = cli("convert", model, "-o", "out", *FAST)
         assert ran.code == 1
         assert "'c2'" in ran.err
@@ -272,7 +273,7 @@ class TestFolder:
         def full(*_):
             raise OSError(28, "No space left on device")
 
-        monkeypatch.setattr(driver, "write_caffemodel", full)
+        monkeypatch.setattr(assembly, "write_caffemodel", full)
         ran = cli("convert", model, "-o", "out", *UNPROVED)
         assert ran.code == 2
         assert "No space left" in ran.err

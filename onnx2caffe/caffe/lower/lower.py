@@ -53,7 +53,7 @@ def lower(model: ir.Model, target: Rules, chosen: Mapping[str, str] | None = Non
         NotConvertible: names every node that has no lowering, with one reason per alternative.
     """
     graph = model.graph
-    return lower_part(graph.name or "net", graph, graph.inputs, graph.outputs, target, chosen)
+    return lower_part(graph.name or "net", graph, graph.inputs, graph.outputs, target=target, chosen=chosen)
 
 
 def lower_part(
@@ -61,6 +61,7 @@ def lower_part(
     nodes: Iterable[ir.Node],
     inputs: Sequence[ir.Value],
     outputs: Sequence[ir.Value],
+    *,
     target: Rules,
     chosen: Mapping[str, str] | None = None,
     names: Names | None = None,

@@ -1,0 +1,165 @@
+"""A plan's pieces to files and to the map that says how they fit together."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import onnx_ir as ir
+
+from onnx2caffe import canon, mapfile
+from onnx2caffe.caffe.net import Net
+from onnx2caffe.caffe.write import write_caffemodel, write_prototxt
+from onnx2caffe.canon import Note
+from onnx2caffe.frontend import Loaded
+from onnx2caffe.frontend.names import names_of
+from onnx2caffe.mapfile import CaffeSegment, OnnxSegment, Place, Promise
+from onnx2caffe.partition.onnx_part import write_part
+from onnx2caffe.partition.plan import ASKED, DECODE, LATE, Piece, Plan
+
+__all__ = ["Assembly", "refusals", "summary"]
+
+
+class Assembly:
+    """Writes the pieces of a plan and remembers what it wrote.
+
+    `files`: name -> sha256. `segments`, `tensors` and `layers` are those of the map.
+    """
+
+    def __init__(self, plan: Plan, loaded: Loaded, folder: Path, name: str, header: Sequence[str]) -> None:
+        self._plan, self._loaded, self._folder, self._name, self._header = plan, loaded, folder, name, header
+        self._keys = _Keys(loaded)
+        self.files: dict[str, str] = {}
+        self.segments: list[CaffeSegment | OnnxSegment] = []
+        self.tensors: dict[str, Promise] = {}
+        self.layers: dict[str, Sequence[str]] = {}
+
+    def write(self) -> None:
+        """Write all pieces, in order of execution."""
+        stems = _stems(self._plan.pieces, self._name)
+        for piece, stem in zip(self._plan.pieces, stems, strict=True):
+            if piece.net is None:
+                self._onnx(piece, f"{stem}.onnx")
+            else:
+                self._caffe(piece, piece.net, stem)
+
+    def _onnx(self, piece: Piece, file: str) -> None:
+        self.files[file] = write_part(piece.part, self._loaded.model, self._folder / file)
+        inputs = {self._keys.of(value): value.name or "" for value in piece.part.inputs}
+        outputs = {
+            key: value.name or "" for value in piece.part.outputs for key, _ in self._keys.outgoing(value, piece)
+        }
+        self.segments.append(OnnxSegment(file, inputs, outputs))
+
+    def _caffe(self, piece: Piece, net: Net, stem: str) -> None:
+        assert piece.lowered is not None
+        prototxt, caffemodel = f"{stem}.prototxt", f"{stem}.caffemodel"
+        self.files[prototxt] = write_prototxt(net, self._folder / prototxt, self._header)
+        self.files[caffemodel] = write_caffemodel(net, self._folder / caffemodel)
+        inputs = {
+            self._keys.of(value): Place(blob, canon.shape(value))
+            for value, blob in zip(piece.part.inputs, net.inputs, strict=True)
+        }
+        outputs: dict[str, Place] = {}
+        for value, blob in zip(piece.part.outputs, net.outputs, strict=True):
+            outputs |= {key: Place(blob, shape) for key, shape in self._keys.outgoing(value, piece)}
+        promised = mapfile.promises(piece.lowered.blobs, net, len(self.segments))
+        self.segments.append(CaffeSegment(prototxt, caffemodel, inputs, outputs))
+        self.tensors = promised | self.tensors
+        self.layers |= {placed.name: placed.sources for placed in net}
+
+
+def _stems(pieces: Sequence[Piece], name: str) -> list[str]:
+    """File names without their endings."""
+    nets = [number for number, piece in enumerate(pieces) if piece.net is not None]
+    between = 0
+    stems = []
+    for number, piece in enumerate(pieces):
+        if piece.net is not None:
+            stems.append(name if len(nets) == 1 else f"{name}.seg{nets.index(number) + 1}")
+        elif number < nets[0]:
+            stems.append(f"{name}.head")
+        elif number > nets[-1]:
+            stems.append(f"{name}.tail")
+        else:
+            between += 1
+            stems.append(f"{name}.cpu{between}")
+    return stems
+
+
+class _Keys:
+    """The names of tensors in the environment that the segments share."""
+
+    def __init__(self, loaded: Loaded) -> None:
+        self._outputs: dict[ir.Value, list[tuple[str, canon.Shape]]] = {}
+        for info, value in zip(loaded.outputs, loaded.model.graph.outputs, strict=True):
+            self._outputs.setdefault(value, []).append((info.name, info.shape))
+        self._names = names_of(loaded.model.graph)
+        self._known: dict[ir.Value, str] = {}
+
+    def of(self, value: ir.Value) -> str:
+        """The key of a value: a user's tensor that it holds in that very shape, else a new name."""
+        if value not in self._known:
+            self._known[value] = self._chosen(value)
+        return self._known[value]
+
+    def outgoing(self, value: ir.Value, piece: Piece) -> list[tuple[str, canon.Shape]]:
+        """The keys under which a piece hands on a value, each with its shape: the model's outputs, and `of`."""
+        keys = list(self._outputs.get(value, ()))
+        nodes = set(piece.part.nodes)
+        crosses = any(node not in nodes for node, _ in value.uses())
+        if crosses and self.of(value) not in dict(keys):
+            keys.append((self.of(value), _shape(value)))
+        return keys
+
+    def _chosen(self, value: ir.Value) -> str:
+        shape = _shape(value)
+        same = [tensor.name for tensor in canon.tensors(value) if tensor.shape == shape]
+        if value.name in same or not canon.tensors(value):
+            return value.name or ""
+        return same[0] if same else self._names.new(value.name or "", "cut")
+
+
+def _shape(value: ir.Value) -> canon.Shape:
+    try:
+        return canon.shape(value)
+    except ValueError:
+        return ()
+
+
+def summary(plan: Plan, target: str) -> str:
+    """One line: what runs where, and why not all of it on nets."""
+    nets = plan.nets
+    figures = [_count(sum(len(net.layers) for net in nets), "layer"), _count(len(nets), "segment")]
+    if plan.macs:
+        figures.insert(0, f"{100 * plan.share:.1f} % of MACs")
+    name = target.upper() if target == "nnie" else target
+    return f"{name}: {', '.join(figures)}" + (f" · CPU: {_rest(plan.reasons)}" if plan.reasons else "")
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}{'s' * (number != 1)}"
+
+
+def _rest(reasons: Mapping[ir.Node, str]) -> str:
+    """How many nodes, and per kind of reason the commonest ops."""
+    kinds: dict[str, Counter[str]] = {}
+    for node, reason in reasons.items():
+        kind = reason if reason in {DECODE, ASKED, LATE} else "not legal"
+        kinds.setdefault(kind, Counter())[node.op_type] += 1
+    texts = [f"{_commonest(ops)}: {kind}" for kind, ops in kinds.items()]
+    return f"{_count(len(reasons), 'node')} ({'; '.join(texts)})"
+
+
+def _commonest(ops: Counter[str]) -> str:
+    return ", ".join(op for op, _ in ops.most_common(3)) + (" …" if len(ops) > 3 else "")
+
+
+def refusals(plan: Plan) -> list[Note]:
+    """One note per reason why nodes are on no net although they might be."""
+    by_reason: dict[str, list[str]] = {}
+    for node, reason in plan.reasons.items():
+        if reason not in {DECODE, ASKED, LATE}:
+            by_reason.setdefault(reason, []).extend(canon.sources(node) or (node.name or node.op_type,))
+    return [Note("note", f"stays ONNX: {reason}", tuple(nodes)) for reason, nodes in by_reason.items()]

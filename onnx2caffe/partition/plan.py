@@ -1,0 +1,247 @@
+"""A model as pieces in order of execution: finished Caffe nets, and parts that stay ONNX between them."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import onnx_ir as ir
+
+from onnx2caffe import canon
+from onnx2caffe.caffe.layers import Input
+from onnx2caffe.caffe.layers.base import LayerError
+from onnx2caffe.caffe.lower.lower import Lowered, Names, lower_part, obstacles
+from onnx2caffe.caffe.net import Net
+from onnx2caffe.errors import Blocked, NotConvertible, UsageError
+from onnx2caffe.partition.cut import Part, cut
+from onnx2caffe.partition.tail import behind_weights, decoding
+from onnx2caffe.partition.weights import macs
+from onnx2caffe.partition.wiring import Wiring
+from onnx2caffe.targets.base import Target
+
+__all__ = ["DECODE", "Piece", "Plan", "Wishes", "partitioned", "whole"]
+
+DECODE, ASKED, LATE = "decode", "asked for", "behind the last net"
+_UNKNOWN_SHAPE, _NO_INPUT, _NO_IDENTITY = 1 << 70, 1 << 60, 1 << 50
+"""What crossing a border costs beyond bytes: a tensor that cannot, that no net can take in, that is not the user's."""
+
+
+@dataclass(frozen=True)
+class Wishes:
+    """What the user says about the partition.
+
+    `tail`: see `tail.py`. `cuts`: tensors, nodes or layers behind which nothing is Caffe. `recipes`: key -> variant.
+    `names`: the user's tensor -> the blob name it shall have.
+    """
+
+    tail: str = "full"
+    cuts: Sequence[str] = ()
+    recipes: Mapping[str, str] = field(default_factory=dict)
+    names: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A part; for a Caffe part what it was lowered to, and the net to write."""
+
+    part: Part
+    lowered: Lowered | None = None
+    net: Net | None = None
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The pieces; why each node of the others is on no net; all multiply-accumulates, and those on nets."""
+
+    pieces: tuple[Piece, ...]
+    reasons: Mapping[ir.Node, str] = field(default_factory=dict)
+    macs: int = 0
+    net_macs: int = 0
+
+    @property
+    def nets(self) -> list[Net]:
+        """The Caffe nets, in order."""
+        return [piece.net for piece in self.pieces if piece.net is not None]
+
+    @property
+    def share(self) -> float:
+        """Which share of the multiply-accumulates runs on nets (1 where there are none)."""
+        return self.net_macs / self.macs if self.macs else 1.0
+
+
+def whole(model: ir.Model, target: Target, wishes: Wishes) -> Plan:
+    """A plan of one net.
+
+    Raises:
+        NotConvertible: names every node that has no lowering.
+
+    """
+    graph = model.graph
+    part = Part(True, tuple(graph), tuple(graph.inputs), tuple(graph.outputs))
+    total = sum(map(macs, graph))
+    piece = _lowered(part, graph.name or "net", target, wishes, Names())
+    return Plan((piece,), {}, total, total)
+
+
+def partitioned(model: ir.Model, target: Target, wishes: Wishes) -> Plan:
+    """A plan that leaves to ONNX what the target cannot have, and what the user wants there.
+
+    Raises:
+        NotConvertible: no layer with weights is legal; names every node that has no lowering.
+        UsageError: a cut names nothing.
+
+    """
+    return _Partition(model, target, wishes).plan()
+
+
+class _Partition:
+    def __init__(self, model: ir.Model, target: Target, wishes: Wishes) -> None:
+        self._target, self._wishes = target, wishes
+        self._wiring = Wiring(model.graph)
+        self._blocked = obstacles(model, target, wishes.recipes)
+        self._reasons = {node: "; or ".join(blocked.reasons) for node, blocked in self._blocked.items()}
+        self._macs = {node: macs(node) for node in self._wiring.nodes}
+        self._weights = self._macs if any(self._macs.values()) else dict.fromkeys(self._wiring.nodes, 1)
+        self._kept = self._bar_tail()
+
+    def plan(self) -> Plan:
+        while True:
+            parts = cut(
+                self._wiring,
+                set(self._reasons),
+                self._weights,
+                kept=self._kept,
+                price=self._price,
+                most=self._target.max_segments,
+            )
+            if not any(part.caffe for part in parts):
+                raise NotConvertible(self._refusals(), "no layer with weights can be converted")
+            pieces, faults = self._pieces(parts)
+            if not faults:
+                return self._finished(pieces)
+            self._reasons |= faults
+
+    def _finished(self, pieces: Sequence[Piece]) -> Plan:
+        nodes = [node for piece in pieces if piece.net is None for node in piece.part.nodes]
+        reasons = {node: self._reasons.get(node, LATE) for node in nodes}
+        total = sum(self._macs.values())
+        return Plan(tuple(pieces), reasons, total, total - sum(self._macs[node] for node in nodes))
+
+    def _bar_tail(self) -> set[ir.Node]:
+        """Give the nodes their reasons that are to stay on the CPU though legal; those that are to stay on a net."""
+        tail = behind_weights(self._wiring, self._macs) if any(self._macs.values()) else set()
+        for node in self._wiring.closure(self._asked()):
+            self._reasons.setdefault(node, ASKED)
+        if self._wishes.tail == "none":
+            tail_only = {node for node in tail if not self._macs[node]}
+            self._bar(self._wiring.closure(tail_only), LATE)
+            return set()
+        if self._wishes.tail == "auto":
+            self._bar(decoding(self._wiring, tail), DECODE)
+        return tail
+
+    def _bar(self, nodes: Iterable[ir.Node], reason: str) -> None:
+        for node in nodes:
+            self._reasons.setdefault(node, reason)
+
+    def _asked(self) -> set[ir.Node]:
+        """The nodes that read what the user wants to cut at."""
+        values = self._named_values()
+        found: set[ir.Node] = set()
+        for name in self._wishes.cuts:
+            if name not in values:
+                near = difflib.get_close_matches(name, values, n=5, cutoff=0.3) or sorted(values)[:5]
+                raise UsageError(f"--cut {name}: no tensor, node or layer of that name", f"near: {', '.join(near)}")
+            found |= {reader for value in values[name] for reader in self._wiring.readers[value]}
+        return found
+
+    def _named_values(self) -> dict[str, set[ir.Value]]:
+        values: dict[str, set[ir.Value]] = {}
+        for node in self._wiring.nodes:
+            names = {node.name, *canon.sources(node), *(v.name for v in node.outputs)}
+            names |= {tensor.name for value in node.outputs for tensor in canon.tensors(value)}
+            for name in names - {None, ""}:
+                values.setdefault(name or "", set()).update(node.outputs)
+        for value in self._wiring.graph.inputs:
+            values.setdefault(value.name or "", set()).add(value)
+        return values
+
+    def _price(self, value: ir.Value, into_net: bool) -> int:
+        """Bytes that cross a border, and far more for values that should not."""
+        try:
+            shape = canon.shape(value)
+        except ValueError:
+            return _UNKNOWN_SHAPE
+        cost = 4
+        for extent in shape:
+            cost *= extent
+        if into_net and self._refused_input(shape):
+            cost += _NO_INPUT
+        named = canon.tensors(value) or value in self._wiring.graph.outputs
+        return cost if named else cost + _NO_IDENTITY
+
+    def _refused_input(self, shape: canon.Shape) -> str | None:
+        layer = Input(shape=(shape,))
+        try:
+            return self._target.refuses(layer, [], layer.infer([]))
+        except LayerError as problem:
+            return str(problem)
+
+    def _pieces(self, parts: Sequence[Part]) -> tuple[list[Piece], dict[ir.Node, str]]:
+        """The parts lowered and finished, and the nodes that a rule about a whole net turns out to refuse."""
+        names = Names()
+        pieces: list[Piece] = []
+        faults: dict[ir.Node, str] = {}
+        for part in parts:
+            if not part.caffe:
+                pieces.append(Piece(part))
+                continue
+            faults |= self._unfed(part)
+            if faults:
+                continue
+            piece = _lowered(part, self._wiring.graph.name or "net", self._target, self._wishes, names)
+            faults |= _faults(piece, self._target)
+            pieces.append(piece)
+        return pieces, faults
+
+    def _unfed(self, part: Part) -> dict[ir.Node, str]:
+        """The nodes of a part that read what no net can take in."""
+        own = set(part.nodes)
+        found: dict[ir.Node, str] = {}
+        for value in part.inputs:
+            reason = self._refused_input(canon.shape(value))
+            if reason:
+                found |= dict.fromkeys(own.intersection(self._wiring.readers[value]), f"input {value.name!r}: {reason}")
+        return found
+
+    def _refusals(self) -> list[Blocked]:
+        late = set(self._reasons) - set(self._blocked)
+        rest = [Blocked(", ".join(canon.sources(n)) or n.name or "", n.op_type, (self._reasons[n],)) for n in late]
+        return [*self._blocked.values(), *sorted(rest, key=str)]
+
+
+def _lowered(part: Part, name: str, target: Target, wishes: Wishes, names: Names) -> Piece:
+    lowered = lower_part(name, part.nodes, part.inputs, part.outputs, target=target, chosen=wishes.recipes, names=names)
+    return Piece(part, lowered, target.finish(lowered.net, _wanted_names(lowered, wishes.names)))
+
+
+def _wanted_names(lowered: Lowered, names: Mapping[str, str]) -> dict[str, str]:
+    """Blob -> the name the user wants for it."""
+    return {
+        blob.name: names[tensor.name]
+        for value, blob in lowered.blobs.items()
+        for tensor in canon.tensors(value)
+        if tensor.name in names and blob.name in lowered.net.outputs
+    }
+
+
+def _faults(piece: Piece, target: Target) -> dict[ir.Node, str]:
+    """What the target's rules about whole nets find, by the node whose layer it is."""
+    assert piece.lowered is not None
+    assert piece.net is not None
+    found: dict[ir.Node, str] = {}
+    for layer, text in target.faults(piece.net):
+        if layer in piece.lowered.makers:
+            found[piece.lowered.makers[layer]] = text
+    return found
