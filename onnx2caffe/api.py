@@ -6,14 +6,16 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from onnx2caffe import comparison, driver, inventory, operators
+from onnx2caffe import checking, comparison, driver, inventory, operators
 from onnx2caffe.canon import Note, Shape
+from onnx2caffe.checking import CheckOptions, Report
 from onnx2caffe.comparison import CompareOptions, Comparison
 from onnx2caffe.driver import Conversion, Options
 from onnx2caffe.inventory import Inspection
 from onnx2caffe.operators import Operators
 from onnx2caffe.runtimes.doctor import RuntimeStatus, examine
 from onnx2caffe.runtimes.setup import install
+from onnx2caffe.targets.nnie.rules import Finding
 from onnx2caffe.verify.inputs import Pictures
 from onnx2caffe.verify.measure import Judgement, Verdict
 from onnx2caffe.verify.proof import Proof, Row
@@ -21,15 +23,18 @@ from onnx2caffe.verify.proof import Proof, Row
 __all__ = [
     "Comparison",
     "Conversion",
+    "Finding",
     "Inspection",
     "Judgement",
     "Note",
     "Operators",
     "Pictures",
     "Proof",
+    "Report",
     "Row",
     "RuntimeStatus",
     "Verdict",
+    "check",
     "compare",
     "convert",
     "doctor",
@@ -181,6 +186,45 @@ def compare(
         progress=progress,
     )
     return comparison.compare(Path(model), Path(prototxt), Path(caffemodel), options)
+
+
+def check(
+    net: AnyPath | None = None,
+    *,
+    target: str = "nnie",
+    soc: str = "",
+    cfg: AnyPath | None = None,
+    rules: AnyPath | None = None,
+    mapper_log: AnyPath | None = None,
+    input_shapes: Mapping[str, Shape] | None = None,
+    recipes: Mapping[str, str] | None = None,
+) -> Report:
+    """Hold a prototxt, whoever wrote it, or an ONNX file against the rules of a target; nothing is run.
+
+    Args:
+        net: a .prototxt (no caffemodel is needed), or an .onnx file, which is converted in memory.
+        target: "nnie", "caffe" or "bvlc".
+        soc: a chip with an NNIE, such as "hi3516dv300".
+        cfg: the mapper's cfg for this prototxt, for the rules that need it.
+        rules: TOML that overrides or adds rules (see docs/nnie-rules.md).
+        mapper_log: what the mapper said; its messages become findings, with the ONNX nodes behind the layers.
+        input_shapes: shapes for inputs that leave dimensions free.
+        recipes: recipe key -> variant (see `ops`).
+
+    Raises:
+        Onnx2CaffeError: one of its kinds. Findings are no error here: see `Report.at_least`.
+
+    """
+    options = CheckOptions(
+        target=target,
+        soc=soc,
+        cfg=_path(cfg),
+        rules=_path(rules),
+        mapper_log=_path(mapper_log),
+        input_shapes=input_shapes or {},
+        recipes=recipes or {},
+    )
+    return checking.check(_path(net), options)
 
 
 def inspect(model: AnyPath, *, target: str = "caffe", input_shapes: Mapping[str, Shape] | None = None) -> Inspection:

@@ -1,0 +1,181 @@
+"""A net held against the rules of a target: any prototxt, a model converted in memory, or the mapper's own log."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from onnx2caffe import mapfile
+from onnx2caffe.caffe.finish import finish
+from onnx2caffe.caffe.lower.lower import lower, obstacles
+from onnx2caffe.caffe.site import Site, Sites, of_net, read_sites
+from onnx2caffe.canon import Shape
+from onnx2caffe.errors import Blocked, UnreadableFile, UsageError
+from onnx2caffe.export import MAP_SUFFIX
+from onnx2caffe.frontend import load
+from onnx2caffe.passes import pipeline
+from onnx2caffe.targets import by_name
+from onnx2caffe.targets.base import Target
+from onnx2caffe.targets.nnie.cfg import read_cfg
+from onnx2caffe.targets.nnie.examine import examine
+from onnx2caffe.targets.nnie.mapper_log import read_log
+from onnx2caffe.targets.nnie.rules import SEVERITIES, Finding, Rule, load_rules
+from onnx2caffe.targets.nnie.socs import soc_by_name
+
+__all__ = ["CheckOptions", "Report", "check"]
+
+_NODE = Rule("node", "no legal form", "refused", source="the rules named in the text", strength="theirs")
+_LAYER = Rule("layer", "layer the target does not have", "refused", source="Caffe's layer types", strength="Caffe")
+_LOAD = Rule("net", "a net that does not load", "refused", source="Caffe's own checks", strength="Caffe")
+
+
+@dataclass(frozen=True, kw_only=True)
+class CheckOptions:
+    """What a check may be told. Defaults are those of the command line."""
+
+    target: str = "nnie"
+    soc: str = ""
+    cfg: Path | None = None
+    rules: Path | None = None
+    mapper_log: Path | None = None
+    input_shapes: Mapping[str, Shape] = field(default_factory=dict)
+    recipes: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Report:
+    """What a check found. `files`: what was looked at; `notes`: about the chip and the mapper's own check."""
+
+    target: str
+    files: tuple[str, ...]
+    findings: tuple[Finding, ...]
+    notes: tuple[str, ...] = ()
+
+    def at_least(self, severity: str) -> list[Finding]:
+        """The findings of this severity and worse ones.
+
+        Raises:
+            UsageError: no such severity.
+
+        """
+        if severity not in SEVERITIES:
+            raise UsageError(f"no severity {severity!r}", f"one of {', '.join(SEVERITIES)}")
+        lowest = SEVERITIES.index(severity)
+        return [finding for finding in self.findings if SEVERITIES.index(finding.severity) >= lowest]
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many findings each severity has, the worst first."""
+        counted = Counter(finding.severity for finding in self.findings)
+        return {severity: counted[severity] for severity in reversed(SEVERITIES)}
+
+
+def check(net: Path | None, options: CheckOptions) -> Report:
+    """Check a prototxt or an ONNX file, or read a mapper's log, or both.
+
+    Raises:
+        UsageError: nothing to check, or an option that does not fit.
+        UnreadableFile: a file that is not what it should be.
+        Unsupported: the ONNX file has something that stops every conversion.
+
+    """
+    target = by_name(options.target)
+    if target.name != "nnie" and any((options.soc, options.cfg, options.rules, options.mapper_log)):
+        raise UsageError("--soc, --cfg, --rules and --mapper-log are for target nnie", "leave them out")
+    if net is None and options.mapper_log is None:
+        raise UsageError("nothing to check", "name a .prototxt or .onnx file, or give --mapper-log FILE")
+    if net is not None and net.suffix == ".onnx" and options.cfg is not None:
+        raise UsageError("--cfg needs the prototxt it names", "convert first, then check the prototxt")
+    return _Checking(net, options, target).run()
+
+
+class _Checking:
+    def __init__(self, net: Path | None, options: CheckOptions, target: Target) -> None:
+        self._net, self._options, self._target = net, options, target
+        self._rules = load_rules(options.rules)
+
+    def run(self) -> Report:
+        notes = tuple(self._notes())
+        findings: list[Finding] = []
+        if self._net is not None:
+            findings += self._model(self._net) if self._net.suffix == ".onnx" else self._prototxt(self._net)
+        if self._options.mapper_log is not None:
+            findings += self._log(self._options.mapper_log)
+        files = [self._net, self._options.cfg, self._options.mapper_log]
+        return Report(self._target.name, tuple(str(f) for f in files if f), tuple(findings), notes)
+
+    def _prototxt(self, path: Path) -> list[Finding]:
+        sites = read_sites(path)
+        nodes = _nodes_beside(path.parent, path.name)
+        known = [replace(site, nodes=tuple(nodes.get(site.name, ()))) for site in sites.layers]
+        return self._sites(replace(sites, layers=known), path)
+
+    def _sites(self, sites: Sites, path: Path) -> list[Finding]:
+        if self._target.name == "nnie":
+            cfg = read_cfg(self._options.cfg) if self._options.cfg else None
+            return examine(sites, self._rules, str(path), cfg)
+        return [found for site in sites for found in _refusal(self._target, site, str(path))]
+
+    def _model(self, path: Path) -> list[Finding]:
+        """Nodes without a legal form; where there are none, what the rules say about the net the model becomes."""
+        model = load(path, input_shapes=self._options.input_shapes).model
+        pipeline.run(model, pipeline.pipeline("caffe"))
+        blocked = obstacles(model, self._target, self._options.recipes)
+        if blocked:
+            return [_blocked(b, path) for b in blocked.values()]
+        net = finish(lower(model, self._target, self._options.recipes).net, self._target)
+        return self._sites(of_net(net), path)
+
+    def _log(self, path: Path) -> list[Finding]:
+        try:
+            text = path.read_text("utf-8", errors="replace")
+        except OSError as problem:
+            raise UnreadableFile(f"cannot read {path}: {problem.strerror}") from problem
+        nodes = _nodes_beside(self._net.parent, self._net.name) if self._net else _nodes_beside(path.parent)
+        return read_log(text, self._rules, str(path), nodes)
+
+    def _notes(self) -> list[str]:
+        if self._target.name != "nnie":
+            return []
+        chip = soc_by_name(self._options.soc) if self._options.soc else None
+        mapper = chip.mapper if chip else "nnie_mapper_11 or nnie_mapper_12"
+        return [
+            *([f"{self._options.soc}: {chip}"] if chip else []),
+            f"the mapper itself checks a prototxt with `[is_check_prototxt] 1` in its cfg: {mapper} FILE.cfg; "
+            "`onnx2caffe check NET.prototxt --mapper-log LOG` reads what it says",
+        ]
+
+
+def _blocked(blocked: Blocked, path: Path) -> Finding:
+    text = f"{blocked.op}: {'; or '.join(blocked.reasons)}"
+    names = tuple(name for name in blocked.node.split(", ") if name)
+    remedy = "leave it to the CPU (the default of `convert`), or change the model"
+    return Finding.of(_NODE, text, file=str(path), remedy=remedy, nodes=names)
+
+
+def _refusal(target: Target, site: Site, file: str) -> list[Finding]:
+    """What stops a layer on a plain Caffe."""
+    rule, text = _LAYER, None
+    if site.layer is not None and not site.problem:
+        text = target.refuses(site.layer, site.shapes, site.top_shapes)
+    elif site.type not in target.types:
+        text = f"target {target.name} has no layer {site.type}"
+    else:
+        rule, text = _LOAD, site.problem
+    if not text:
+        return []
+    return [Finding.of(rule, text, layer=site.name, file=file, line=site.line, nodes=site.nodes)]
+
+
+def _nodes_beside(folder: Path, prototxt: str = "") -> Mapping[str, Sequence[str]]:
+    """Caffe layer -> the user's nodes, from a map.json of ours in the folder that holds the prototxt (any, if "")."""
+    for path in sorted(folder.glob(f"*{MAP_SUFFIX}")):
+        try:
+            export = mapfile.read(path)
+        except UnreadableFile:
+            continue
+        if not prototxt or prototxt in export.files:
+            return export.layers
+    return {}
