@@ -48,6 +48,9 @@ MEASURED = ("caffe", "bvlc")
 LONGEST = 8
 """Runs of layers shown of one sequence."""
 
+SOURCES = "recipes|ONNX|module text|AXM|CROP|KEEP|PICK|RED|STD|SWAP|ZPAD"
+"""Words of the parts of docstrings that are for those who change the code."""
+
 Key = tuple[str, str]
 """(domain, op type)."""
 
@@ -193,7 +196,9 @@ def recipes() -> Iterator[Recipe]:
 
 
 def _does(function: Callable[..., object]) -> str:
-    return (inspect.getdoc(function) or "").partition("\n")[0]
+    """The first line of a docstring without its source, which is for those who change the code."""
+    line = (inspect.getdoc(function) or "").partition("\n")[0]
+    return re.sub(rf" \([^()]*\b(?:{SOURCES})\b[^()]*\)", "", line)
 
 
 def _order_on(target: str, key: str) -> tuple[str, ...]:
@@ -208,7 +213,8 @@ Will a model convert? `onnx2caffe inspect model.onnx` answers for a model, this 
 prints the same, `onnx2caffe ops Resize` the lines about one op.
 
 Nothing here is claimed: each row of `tests/ops` is an ONNX node (or a few) that is lowered for every target, and the
-table lists what the rows became, or why they were refused. Made by `make docs`; do not edit.
+table lists what the rows became, or why they were refused: of {ops} ops {converted} convert on both targets. Made by
+`make docs`; do not edit.
 
 - **op**: with the ops it is *read as* where reading puts others in its place.
 - **opsets**: the versions of the op that are read. Each holds until the next one, the last up to opset {opset}; a
@@ -257,7 +263,9 @@ def page(table: Operators) -> str:
         ["op or recipe", "variant", "what it does", *MEASURED],
         itertools.chain.from_iterable(map(_variant_cells, table.recipes)),
     )
-    return "\n".join([HEAD.format(opset=table.opset), *operators, "", RECIPES, *variants, ""])
+    converted = sum(all(entry.becomes.values()) for entry in table.operators)
+    head = HEAD.format(opset=table.opset, ops=len(table.operators), converted=converted)
+    return "\n".join([head, *operators, "", RECIPES, *variants, ""])
 
 
 def _cells(entry: Operator) -> list[str]:
