@@ -8,13 +8,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from onnx2caffe import mapfile
-from onnx2caffe.caffe.finish import finish
-from onnx2caffe.caffe.lower.lower import lower, obstacles
+from onnx2caffe.caffe.lower.lower import obstacles
 from onnx2caffe.caffe.site import Site, Sites, of_net, read_sites
 from onnx2caffe.canon import Shape
-from onnx2caffe.errors import Blocked, UnreadableFile, UsageError
+from onnx2caffe.errors import Blocked, NotConvertible, UnreadableFile, UsageError
 from onnx2caffe.export import MAP_SUFFIX
 from onnx2caffe.frontend import load
+from onnx2caffe.partition.plan import Wishes, partitioned
 from onnx2caffe.passes import pipeline
 from onnx2caffe.targets import by_name
 from onnx2caffe.targets.base import Target
@@ -119,14 +119,16 @@ class _Checking:
         return [found for site in sites for found in _refusal(self._target, site, str(path))]
 
     def _model(self, path: Path) -> list[Finding]:
-        """Nodes without a legal form; where there are none, what the rules say about the net the model becomes."""
+        """Nodes without a legal form, then what the rules say about the nets that the others become."""
         model = load(path, input_shapes=self._options.input_shapes).model
         pipeline.run(model, pipeline.pipeline("caffe"))
         blocked = obstacles(model, self._target, self._options.recipes)
-        if blocked:
-            return [_blocked(b, path) for b in blocked.values()]
-        net = finish(lower(model, self._target, self._options.recipes).net, self._target)
-        return self._sites(of_net(net), path)
+        findings = [_blocked(b, path) for b in blocked.values()]
+        try:
+            plan = partitioned(model, self._target, Wishes(recipes=self._options.recipes))
+        except NotConvertible:  # then every node is among the blocked ones
+            return findings
+        return findings + [found for net in plan.nets for found in self._sites(of_net(net), path)]
 
     def _log(self, path: Path) -> list[Finding]:
         try:

@@ -189,7 +189,7 @@ def _check(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--cfg", metavar="FILE", help="the mapper's cfg, for the rules that need it")
     parser.add_argument("--rules", metavar="FILE", help="TOML that overrides or adds rules")
     parser.add_argument(
-        "--fail-on", choices=_SEVERITIES, default="wrong", help="exit 1 at findings this severe or worse; default: wrong"
+        "--fail-on", choices=_SEVERITIES, default="wrong", help="exit 1 at findings as bad as this; default: wrong"
     )
     parser.add_argument("--mapper-log", metavar="FILE", help="read what the mapper said, with or without its net")
     parser.add_argument(

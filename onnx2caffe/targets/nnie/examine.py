@@ -45,17 +45,17 @@ def _at(site: Site, finding: Finding, option: str | None = None) -> Finding:
 
 
 def _net(net: Sites, rules: Mapping[str, Rule], file: str) -> Iterator[Finding]:
-    for id, function in NET_RULES.items():
-        for site, text in function(rules[id], net):
+    for id in (id for id in rules if id in NET_RULES):
+        for site, text in NET_RULES[id](rules[id], net):
             finding = Finding.of(rules[id], text, file=file)
             yield finding if site is None else _at(site, finding)
-    for name, line in net.unknown:
+    for name, line in net.unknown if "W23" in rules else ():
         yield Finding.of(rules["W23"], f"field {name} of the net", file=file, line=line)
 
 
 def _cfg(net: Sites, rules: Mapping[str, Rule], file: str, cfg: Cfg) -> Iterator[Finding]:
-    for id, function in CFG_RULES.items():
-        for where, text in function(rules[id], net, cfg):
+    for id in (id for id in rules if id in CFG_RULES):
+        for where, text in CFG_RULES[id](rules[id], net, cfg):
             if isinstance(where, Site):
                 yield _at(where, Finding.of(rules[id], text, file=file))
             else:

@@ -6,9 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from onnx2caffe.caffe.layers.base import Layer, Shape
-from onnx2caffe.caffe.site import Site
+from onnx2caffe.caffe.net import Net
+from onnx2caffe.caffe.site import Site, of_net
 from onnx2caffe.targets.base import Target
-from onnx2caffe.targets.nnie import layer_rules  # noqa: F401 - registers the rules
+from onnx2caffe.targets.nnie.examine import examine
+from onnx2caffe.targets.nnie.examine import examine
+from onnx2caffe.targets.nnie.finish import for_mapper
 from onnx2caffe.targets.nnie.rules import Rule, load_rules, see_layer
 
 __all__ = ["NNIE"]
@@ -30,6 +33,11 @@ class _Nnie(Target):
         if batches:
             return f"nnie E04, {self.rules['E04'].title}: batch {batches[0]}"
         return None
+
+    def faults(self, net: Net) -> Sequence[tuple[str, str]]:
+        """What the rules about neighbours and segments find in a finished net: layer ("" for the net) and reason."""
+        findings = examine(of_net(net), {id: rule for id, rule in self.rules.items() if rule.forbidden})
+        return [(finding.layer, f"nnie {finding.rule}: {finding.text}") for finding in findings]
 
 
 _RULES = load_rules()
