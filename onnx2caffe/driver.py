@@ -162,7 +162,7 @@ class _Converting:
         return loaded
 
     def _passes(self) -> list[Pass]:
-        return pipeline.pipeline("caffe", keep_bn=self._options.keep_bn)
+        return pipeline.pipeline(self._target.exit, keep_bn=self._options.keep_bn)
 
     def _recipes(self) -> Mapping[str, str]:
         kept = {"BatchNormalization": "BatchNorm"} if self._options.keep_bn else {}

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from onnx2caffe.caffe.net import Net
 
-__all__ = ["renamed"]
+__all__ = ["forgotten", "renamed"]
 
 
 def renamed(net: Net, blobs: Mapping[str, str], layers: Mapping[str, str] | None = None) -> Net:
-    """The same net with other names (old -> new); the new blob names are names of no other blob.
+    """The same net with other names (old -> new).
 
     A blob that has the new name of another, and no new name itself, gets one.
     """
@@ -41,3 +41,12 @@ def renamed(net: Net, blobs: Mapping[str, str], layers: Mapping[str, str] | None
         twins={**{old: blobs.get(b, b) for old, b in net.twins.items()}, **blobs},
         moments={blob: layers.get(layer, layer) for blob, layer in net.moments.items()},
     )
+
+
+def forgotten(net: Net, before: Iterable[str], finished: Net) -> Net:
+    """`net`, made of `finished` by other names: the blobs of `before` that died on the way to that are nowhere.
+
+    Their names may be new names of others by now.
+    """
+    dead = dict.fromkeys((b for b in before if b not in finished.shapes and b not in finished.twins), "")
+    return replace(net, twins=dead | net.twins)

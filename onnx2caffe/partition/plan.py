@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -95,10 +96,21 @@ def partitioned(model: ir.Model, target: Target, wishes: Wishes) -> Plan:
     return _Partition(model, target, wishes).plan()
 
 
+def _give_makers(graph: ir.Graph) -> None:
+    """Let a node of its own make each output that is a constant or an input: no net hands those on."""
+    for index, value in enumerate(graph.outputs):
+        if value.producer() is None:
+            copy = ir.Value(name=f"{value.name}__copy", shape=value.shape, type=value.type)
+            graph.append(ir.node("Identity", [value], outputs=[copy], name=copy.name))
+            graph.outputs[index] = copy
+
+
 class _Partition:
     def __init__(self, model: ir.Model, target: Target, wishes: Wishes) -> None:
         self._target, self._wishes = target, wishes
+        _give_makers(model.graph)
         self._wiring = Wiring(model.graph)
+        self._by_size = True
         self._blocked = obstacles(model, target, wishes.recipes)
         self._reasons = {node: "; or ".join(blocked.reasons) for node, blocked in self._blocked.items()}
         self._macs = {node: macs(node) for node in self._wiring.nodes}
@@ -107,20 +119,39 @@ class _Partition:
 
     def plan(self) -> Plan:
         while True:
-            parts = cut(
-                self._wiring,
-                set(self._reasons),
-                self._weights,
-                kept=self._kept,
-                price=self._price,
-                most=self._target.max_segments,
-            )
+            parts = self._cut()
             if not any(part.caffe for part in parts):
                 raise NotConvertible(self._refusals(), "no layer with weights can be converted")
+            if crowded := [part for part in parts if self._is_crowded(part)]:
+                self._relieve(crowded[0])
+                continue
             pieces, faults = self._pieces(parts)
             if not faults:
                 return self._finished(pieces)
             self._reasons |= faults
+
+    def _cut(self) -> list[Part]:
+        return cut(
+            self._wiring,
+            set(self._reasons),
+            self._weights,
+            kept=self._kept,
+            price=self._price,
+            most=self._target.max_segments,
+        )
+
+    def _is_crowded(self, part: Part) -> bool:
+        return part.caffe and max(len(part.inputs), len(part.outputs)) > self._target.max_ports
+
+    def _relieve(self, part: Part) -> None:
+        """Ask less of the next cut, since a part has too many inputs or outputs: in the end the part itself."""
+        if self._kept:
+            self._kept = set()
+        elif self._by_size:
+            self._by_size = False
+        else:
+            text = f"{len(part.inputs)} inputs and {len(part.outputs)} outputs; {self._target.max_ports} fit a segment"
+            self._bar(part.nodes, text)
 
     def _finished(self, pieces: Sequence[Piece]) -> Plan:
         nodes = [node for piece in pieces if piece.net is None for node in piece.part.nodes]
@@ -173,9 +204,7 @@ class _Partition:
             shape = canon.shape(value)
         except ValueError:
             return _UNKNOWN_SHAPE
-        cost = 4
-        for extent in shape:
-            cost *= extent
+        cost = 4 * math.prod(shape) if self._by_size else 1
         if into_net and self._refused_input(shape):
             cost += _NO_INPUT
         named = canon.tensors(value) or value in self._wiring.graph.outputs

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from onnx2caffe.caffe.finish import finish
 from onnx2caffe.caffe.layers.base import Layer, Shape
 from onnx2caffe.caffe.net import Net
-from onnx2caffe.caffe.rename import renamed
+from onnx2caffe.caffe.rename import forgotten, renamed
 
 __all__ = ["Target"]
 
@@ -18,16 +18,19 @@ class Target:
     """A Caffe that the written files must load in.
 
     `types`: layer types it has. `fields`: (type, field) pairs it does not know although it has the type. `preferred`:
-    recipe key -> variants to try first. `partition`: leave to ONNX what the target cannot have, unless told otherwise.
-    `max_segments`: how many nets a model may become.
+    recipe key -> variants to try first. `exit`: whose passes it takes (see `passes/pipeline.py`). `partition`: leave to
+    ONNX what the target cannot have, unless told otherwise. `max_segments`: how many nets a model may become;
+    `max_ports`: how many inputs, and how many outputs, one may have.
     """
 
     name: str
     types: frozenset[str]
     unknown_fields: frozenset[tuple[str, str]] = frozenset()
     preferred: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    exit: str = "caffe"
     partition: bool = False
     max_segments: int = 8
+    max_ports: int = 2**31
 
     def refuses(self, layer: Layer, bottoms: Sequence[Shape], tops: Sequence[Shape]) -> str | None:
         """Why this target cannot have the layer, or None."""
@@ -44,7 +47,12 @@ class Target:
 
     def finish(self, net: Net, names: Mapping[str, str]) -> Net:
         """The net to write; `names`: output blob -> the name the user wants for it."""
-        return renamed(finish(net, self), names)
+        finished = finish(net, self)
+        return forgotten(self.dressed(finished, names), net.shapes, finished)
+
+    def dressed(self, net: Net, names: Mapping[str, str]) -> Net:
+        """A finished net with the names, and in the form, that the target likes."""
+        return renamed(net, names)
 
     def faults(self, net: Net) -> Sequence[tuple[str, str]]:
         """What rules about whole nets find in a finished one: layer and reason."""

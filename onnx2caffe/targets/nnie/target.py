@@ -10,7 +10,6 @@ from onnx2caffe.caffe.net import Net
 from onnx2caffe.caffe.site import Site, of_net
 from onnx2caffe.targets.base import Target
 from onnx2caffe.targets.nnie.examine import examine
-from onnx2caffe.targets.nnie.examine import examine
 from onnx2caffe.targets.nnie.finish import for_mapper
 from onnx2caffe.targets.nnie.rules import Rule, load_rules, see_layer
 
@@ -34,6 +33,10 @@ class _Nnie(Target):
             return f"nnie E04, {self.rules['E04'].title}: batch {batches[0]}"
         return None
 
+    def dressed(self, net: Net, names: Mapping[str, str]) -> Net:
+        """In place where that is the mapper's fast form, outputs and names as the `.wk` has them."""
+        return for_mapper(net, names)
+
     def faults(self, net: Net) -> Sequence[tuple[str, str]]:
         """What the rules about neighbours and segments find in a finished net: layer ("" for the net) and reason."""
         findings = examine(of_net(net), {id: rule for id, rule in self.rules.items() if rule.forbidden})
@@ -42,4 +45,11 @@ class _Nnie(Target):
 
 _RULES = load_rules()
 
-NNIE = _Nnie("nnie", frozenset(_RULES["E05"].when["types"]), rules=_RULES)
+NNIE = _Nnie(
+    "nnie",
+    frozenset(_RULES["E05"].when["types"]),
+    partition=True,
+    max_segments=_RULES["E09"].when["segments"],
+    max_ports=_RULES["E09"].when["outputs"],
+    rules=_RULES,
+)

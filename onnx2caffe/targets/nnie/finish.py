@@ -1,0 +1,166 @@
+"""Net to Net for the mapper: heads grouped, activations in place, real outputs, names that fit the `.wk`."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import replace
+from itertools import chain, count
+
+from onnx2caffe.caffe.layers import Concat, Input, Reshape
+from onnx2caffe.caffe.net import Net, Placed
+from onnx2caffe.caffe.rename import renamed
+
+__all__ = ["NAME_LENGTH", "for_mapper"]
+
+NAME_LENGTH = 31
+"""Characters of a segment's inputs and outputs that the `.wk` keeps (nnie W05)."""
+
+_ACTIVATIONS = frozenset({"ReLU", "PReLU", "Sigmoid", "TanH", "ELU", "BNLL", "AbsVal"})
+_PRODUCERS = frozenset(
+    {"Convolution", "DepthwiseConv", "Deconvolution", "InnerProduct", "BatchNorm", "Scale", "Bias", "Eltwise"}
+)
+"""Layers whose top is memory of its own: in place behind a Reshape, an activation would change what that shares."""
+
+_UNKNOWN = re.compile(r"[^A-Za-z0-9_./:-]")
+_MAPS = (2, 4)
+"""Axes of outputs that waste no memory: vectors and maps (nnie §18.11)."""
+
+
+def for_mapper(net: Net, names: Mapping[str, str]) -> Net:
+    """A finished net as the mapper likes it; `names`: output blob -> the name the user wants for it.
+
+    `twins` and `moments` of the result say where the values of all blobs of `net` are.
+    """
+    result = _in_place(_grouped(_unread_outputs(_joined(_unshaped(net)))))
+    wishes = {new: names.get(old, old) for old, new in zip(net.outputs, result.outputs, strict=True)}
+    return _named(result, wishes)
+
+
+def _unshaped(net: Net) -> Net:
+    """Outputs without a Reshape that only makes them three-dimensional: readers reshape anyway."""
+    makers = {top: placed for placed in net for top in placed.tops}
+    dropped: dict[str, str] = {}
+    for blob in net.outputs:
+        placed = makers[blob]
+        if not isinstance(placed.layer, Reshape) or net.readers(blob) or len(net.shapes[blob]) in _MAPS:
+            continue
+        source = placed.bottoms[0]
+        if len(net.shapes[source]) in _MAPS:
+            dropped[blob] = source
+    return replace(
+        net,
+        layers=[placed for placed in net if not dropped.keys() & set(placed.tops)],
+        shapes={blob: shape for blob, shape in net.shapes.items() if blob not in dropped},
+        outputs=[dropped.get(blob, blob) for blob in net.outputs],
+        twins={**{old: dropped.get(blob, blob) for old, blob in net.twins.items()}, **dropped},
+    )
+
+
+def _joined(net: Net) -> Net:
+    """Tops that nobody reads count as outputs: those of one Slice become a single one."""
+    read = {blob for placed in net for blob in placed.bottoms} | set(net.outputs)
+    layers: list[Placed] = []
+    shapes = dict(net.shapes)
+    for placed in net:
+        layers.append(placed)
+        stray = [top for top in placed.tops if top not in read]
+        axis = getattr(placed.layer, "axis", None)
+        if len(stray) < 2 or axis is None:
+            continue
+        join = Concat(axis=axis)
+        top = _unlike(f"{placed.name}__unread", set(shapes))
+        (shapes[top],) = join.infer([net.shapes[blob] for blob in stray])
+        layers.append(Placed(top, join, tuple(stray), (top,), placed.sources))
+    return replace(net, layers=layers, shapes=shapes)
+
+
+def _unread_outputs(net: Net) -> Net:
+    """An output that is also read inside is none to the mapper: a Concat of one blob, seen compiled, copies it."""
+    read = {blob for placed in net for blob in placed.bottoms}
+    inner = {blob for blob in net.outputs if blob in read or blob in net.inputs}
+    copied = [blob for blob in dict.fromkeys(net.outputs) if blob in inner and len(net.shapes[blob]) > 1]
+    layers, shapes, copies = list(net.layers), dict(net.shapes), dict[str, str]()
+    for blob in copied:
+        copies[blob] = _unlike(f"{blob}__out", set(shapes))
+        shapes[copies[blob]] = shapes[blob]
+        layers.append(Placed(copies[blob], Concat(axis=1), (blob,), (copies[blob],)))
+    return replace(net, layers=layers, shapes=shapes, outputs=[copies.get(blob, blob) for blob in net.outputs])
+
+
+def _grouped(net: Net) -> Net:
+    """Layers in the order in which the outputs need them, output by output: the mapper's outputs come in file order."""
+    makers = {top: placed for placed in net for top in placed.tops}
+    order = {placed.name: None for placed in net if isinstance(placed.layer, Input)}
+    read = {blob for placed in net for blob in placed.bottoms}
+    ends = [*net.outputs, *(top for placed in net for top in placed.tops if top not in read)]
+    stack = [(makers[blob], False) for blob in reversed(ends)]
+    while stack:
+        placed, ready = stack.pop()
+        if placed.name in order:
+            continue
+        if ready:
+            order[placed.name] = None
+            continue
+        stack.append((placed, True))
+        stack.extend((makers[blob], False) for blob in reversed(placed.bottoms))
+    by_name = {placed.name: placed for placed in net}
+    return replace(net, layers=[by_name[name] for name in order])
+
+
+def _in_place(net: Net) -> Net:
+    """Activations on the blob of their own producer where nobody else reads the value in between."""
+    makers = {top: placed for placed in net for top in placed.tops}
+    readers = Counter(blob for placed in net for blob in placed.bottoms)
+    moved: dict[str, str] = {}
+    moments: dict[str, str] = {}
+    for placed in net:
+        if placed.layer.type not in _ACTIVATIONS or not placed.layer.in_place:
+            continue
+        blob = placed.bottoms[0]
+        maker = makers[blob]
+        if maker.layer.type in _PRODUCERS and readers[blob] == 1 and blob not in net.outputs:
+            moved[blob] = placed.tops[0]
+            moments[blob] = maker.name
+    layers = [
+        replace(
+            placed,
+            bottoms=tuple(moved.get(blob, blob) for blob in placed.bottoms),
+            tops=tuple(moved.get(blob, blob) for blob in placed.tops),
+        )
+        for placed in net
+    ]
+    twins = {old: moved.get(blob, blob) for old, blob in net.twins.items()}
+    moments |= {old: moments[blob] for old, blob in net.twins.items() if blob in moments}
+    return replace(
+        net,
+        layers=layers,
+        shapes={blob: shape for blob, shape in net.shapes.items() if blob not in moved},
+        twins=twins | moved,
+        moments=net.moments | moments,
+    )
+
+
+def _named(net: Net, wishes: Mapping[str, str]) -> Net:
+    """Names of known characters; those of inputs and outputs short enough, and unlike every other."""
+    ports = dict.fromkeys([*net.inputs, *net.outputs])
+    taken: set[str] = set()
+    blobs = {blob: _unlike(_plain(wishes.get(blob, blob)), taken, NAME_LENGTH) for blob in ports}
+    blobs |= {blob: _unlike(_plain(blob), taken) for blob in net.shapes if blob not in ports}
+    known: set[str] = set()
+    layers = {placed.name: _unlike(_plain(placed.name), known) for placed in net}
+    return renamed(net, blobs, layers)
+
+
+def _plain(name: str) -> str:
+    return _UNKNOWN.sub("_", name)
+
+
+def _unlike(name: str, taken: set[str], length: int = 0) -> str:
+    """A name that is not taken yet, of at most `length` characters: the end of a name tells most."""
+    endings = chain([""], (f"_{number}" for number in count(2)))
+    candidates = (name[-(length - len(ending)) :] + ending if length else name + ending for ending in endings)
+    found = next(candidate for candidate in candidates if candidate not in taken)
+    taken.add(found)
+    return found
