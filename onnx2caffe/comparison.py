@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -72,11 +72,12 @@ def compare(model: Path, prototxt: Path, caffemodel: Path, options: CompareOptio
         if not path.is_file():
             raise UnreadableFile(f"no such file: {path}")
     net = read_net(prototxt, caffemodel)
-    graph = UserGraph.of(model, options.input_shapes, net)
-    runs = _runs(graph, options)
-    probe = _probe(model, graph, runs[0])
     files = (str(prototxt.resolve()), str(caffemodel.resolve()))
     own = None if options.names else _own_map(prototxt, files)
+    shapes = {port.name: port.shape for port in own.inputs} if own else {}
+    graph = UserGraph.of(model, {**shapes, **options.input_shapes}, net)
+    runs = _runs(graph, options)
+    probe = _probe(model, graph, runs[0])
     if own is None:
         shapes = {name: value.shape for name, value in probe.items()}
         chosen = {tensor: blob for blob, tensor in options.names.items()}
@@ -92,10 +93,9 @@ def compare(model: Path, prototxt: Path, caffemodel: Path, options: CompareOptio
 
 def _own_map(prototxt: Path, files: tuple[str, str]) -> ExportMap | None:
     """The map that our own export left beside a prototxt, made to read the files the user named; None without one."""
-    path = prototxt.with_name(prototxt.stem + MAP_SUFFIX)
-    if not path.is_file():
+    export = next((export for export in _maps(prototxt) if _holds(export, prototxt.name)), None)
+    if export is None:
         return None
-    export = mapfile.read(path)
     segments = [
         replace(s, prototxt=files[0], caffemodel=files[1])
         if isinstance(s, CaffeSegment) and s.prototxt == prototxt.name
@@ -103,6 +103,20 @@ def _own_map(prototxt: Path, files: tuple[str, str]) -> ExportMap | None:
         for s in export.segments
     ]
     return replace(export, segments=segments)
+
+
+def _maps(prototxt: Path) -> Iterator[ExportMap]:
+    """The maps beside a prototxt; one that cannot be read matters if it has the prototxt's name."""
+    for path in sorted(prototxt.parent.glob(f"*{MAP_SUFFIX}")):
+        try:
+            yield mapfile.read(path)
+        except UnreadableFile:
+            if path.name == prototxt.stem + MAP_SUFFIX:
+                raise
+
+
+def _holds(export: ExportMap, prototxt: str) -> bool:
+    return any(isinstance(s, CaffeSegment) and s.prototxt == prototxt for s in export.segments)
 
 
 def _runs(graph: UserGraph, options: CompareOptions) -> list[Feeds]:

@@ -39,6 +39,8 @@ def check_folder(folder: Path, force: bool) -> None:
         UsageError: it does and `force` is off, or the folder is a file.
 
     """
+    if "\0" in str(folder):
+        raise UsageError(f"{str(folder)!r} is no path")
     if os.path.lexists(folder) and not folder.is_dir():
         raise UsageError(f"{folder} is not a folder", "choose another with -o DIR")
     if force or not os.path.lexists(folder):
@@ -71,6 +73,14 @@ def _ours(folder: Path) -> set[str]:
         if _has_header(path):
             ours |= {path.name, f"{path.stem}.caffemodel"}
     return ours
+
+
+def _files(map_file: Path) -> set[str]:
+    """The names of an export's files, its map not among them; none where there is no export."""
+    try:
+        return {name for name in mapfile.read(map_file).files if Path(name).name == name}
+    except UnreadableFile:
+        return set()
 
 
 def _has_header(path: Path) -> bool:
@@ -122,7 +132,7 @@ class Staging:
             self._made.append(path)
 
     def commit(self, files: Sequence[str], map_name: str) -> None:
-        """Move the staged files into the target folder, the map last.
+        """Move the staged files into the target folder, the map last; what only the export before had is removed.
 
         Raises:
             UsageError: a rename failed; then there is no map, hence no export.
@@ -130,7 +140,8 @@ class Staging:
         """
         try:
             with _locked(self._folder):
-                (self._folder / map_name).unlink(missing_ok=True)
+                for name in (map_name, *(_files(self._folder / map_name) - {*files})):
+                    (self._folder / name).unlink(missing_ok=True)
                 for name in (*files, map_name):
                     (self.path / name).replace(self._folder / name)
         except OSError as problem:
