@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, cast
 
+import numpy as np
+
 from onnx2caffe.caffe.layers.base import Layer, LayerError, Shape
 from onnx2caffe.caffe.lower.registry import ALTERNATIVES, Alternative, Refused
 from onnx2caffe.caffe.net import Blob, Placed
@@ -24,6 +26,7 @@ class Emitter:
         self.prefix = PROVISIONAL + prefix
         self._chosen = chosen or {}
         self._count = 0
+        self._trying: list[tuple[object, ...]] = []
         self.placed: list[Placed] = []
         self.shapes: dict[str, Shape] = {}
         self.used: list[tuple[str, str]] = []
@@ -66,6 +69,16 @@ class Emitter:
             Refused: none applies; the text holds one reason per alternative.
 
         """
+        trial = (key, *map(_signature, args), *map(_signature, sorted(options.items())))
+        if trial in self._trying:
+            raise Refused(f"{key} leads back to itself")
+        self._trying.append(trial)
+        try:
+            return self._first(key, *args, **options)
+        finally:
+            self._trying.pop()
+
+    def _first(self, key: str, *args: Any, **options: Any) -> Any:
         reasons = []
         for alternative in self.alternatives(key):
             mark = len(self.placed), len(self.used)
@@ -86,3 +99,14 @@ class Emitter:
             return [known[self._chosen[key]]]
         first = [v for v in self._rules.order(key) if v in known]
         return [known[v] for v in (*first, *(v for v in known if v not in first)) if not known[v].approximate]
+
+
+def _signature(argument: Any) -> object:
+    """What makes an attempt the same as one under way: blobs differ by their shapes only."""
+    if isinstance(argument, Blob):
+        return argument.shape
+    if isinstance(argument, np.ndarray):
+        return argument.shape, argument.tobytes()
+    if isinstance(argument, list | tuple):
+        return tuple(map(_signature, argument))
+    return argument
