@@ -153,13 +153,10 @@ def _numbers(rule: Rule, net: Sites, cfg: Cfg) -> Seen:
     when = rule.when
     scaled = any(s.value in map(str, when["scaled"]) for s in cfg.all("norm_type"))
     for setting in cfg.all("data_scale") if scaled else ():
-        digits = re.sub(r"[eE].*|[^\d]", "", setting.value).lstrip("0").rstrip("0")
-        value = _number(setting.value)
-        default = when["default_scale"]
-        if value is not None and value != 1 and abs(value - default) < default * 1e-3:
-            yield setting, f"[data_scale] {setting.value} is 1/256; 1/255 is 0.0039215686"
-        elif value is not None and value < 1 and when["short"][0] <= len(digits) <= when["short"][1]:
-            yield setting, f"[data_scale] {setting.value} has only {len(digits)} digits"
+        value = _number(setting.value) or 0
+        for meant, tolerance in when["scales"]:
+            if when["rounding"] < abs(value / meant - 1) < tolerance:
+                yield setting, f"[data_scale] {setting.value} is {abs(value / meant - 1):.2%} beside {meant}"
     if any(s.value == "1" for s in cfg.all("image_type")):
         for setting in cfg.all("RGB_order"):
             if setting.value == when["careful_order"]:

@@ -6,6 +6,7 @@ or a message in the mapper's log. A user's own TOML overrides any entry of a rul
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
@@ -25,8 +26,9 @@ __all__ = ["LAYER_RULES", "SEVERITIES", "Finding", "Rule", "layer_rule", "load_r
 SEVERITIES = ("slow", "unproven", "wrong", "refused")
 """From the mildest to the worst."""
 
-_FIELD = frozenset({"types", "field"})
-_BOUNDS = frozenset({"one_of", "min", "max"})
+_NEW: Mapping[str, Any] = {"title": "a rule of the user's"}
+_CONDITION: Mapping[str, Any] = {"types": [""], "field": "", "one_of": [], "min": 0, "max": 0, "log": ""}
+"""What a new rule's `when` may hold, each of its kind."""
 
 
 @dataclass(frozen=True)
@@ -107,6 +109,8 @@ def _field(rule: Rule, site: Site) -> str | None:
     for value in _values(site.layer, name):
         if "one_of" in when and not any(_same(value, known) for known in when["one_of"]):
             return f"{name} {value} is not one of {', '.join(map(str, when['one_of']))}"
+        if isinstance(value, str):
+            continue
         if "min" in when and value < when["min"]:
             return f"{name} {value} is below {when['min']}"
         if "max" in when and value > when["max"]:
@@ -141,8 +145,7 @@ def load_rules(user: Path | None = None) -> dict[str, Rule]:
     for id, entry in (_parse(user) if user else {}).items():
         if not isinstance(entry, dict):
             raise UsageError(f"{user}: {id} is no table", f"write [{id}] and its entries below")
-        before = own.get(id, {"title": "a rule of the user's"})
-        merged[id] = {**before, **entry, "when": {**before.get("when", {}), **entry.get("when", {})}}
+        merged[id] = _overridden(id, own.get(id, _NEW), entry)
     return {id: _rule(id, entry) for id, entry in merged.items()}
 
 
@@ -160,13 +163,49 @@ def _parse(path: Path) -> dict[str, Any]:
         raise UnreadableFile(f"{path} is not TOML: {problem}") from problem
 
 
+def _overridden(id: str, before: Mapping[str, Any], entry: Mapping[str, Any]) -> dict[str, Any]:
+    """A rule's entries, the user's over ours, each of its kind.
+
+    Raises:
+        UsageError: an entry that rules do not have, or of another kind.
+
+    """
+    kinds = {f.name: "" for f in fields(Rule)} | {"avoid": False, "when": {}}
+    _check_kinds(f"rule {id}", kinds, entry)
+    when = before.get("when", {})
+    _check_kinds(f"rule {id}, when", when or _CONDITION, entry.get("when", {}))
+    return {**before, **entry, "when": {**when, **entry.get("when", {})}}
+
+
+def _check_kinds(where: str, models: Mapping[str, Any], entries: Mapping[str, Any]) -> None:
+    for name, value in entries.items():
+        if name not in models:
+            raise UsageError(f"{where} has an unknown entry {name!r}", f"known: {', '.join(models)}")
+        if not _alike(value, models[name]):
+            raise UsageError(f"{where}: {name} = {value!r} is of the wrong kind", f"such as {models[name]!r}")
+
+
+def _alike(value: Any, model: Any) -> bool:
+    """Whether a value is of the kind of another; lists and tables may hold anything of the kind of one entry there."""
+    if isinstance(model, list):
+        return isinstance(value, list) and all(not model or any(_alike(v, m) for m in model) for v in value)
+    if isinstance(model, dict):
+        values = list(model.values())
+        return isinstance(value, dict) and all(not values or any(_alike(v, m) for m in values) for v in value.values())
+    if isinstance(model, bool) or isinstance(value, bool):
+        return type(value) is type(model)
+    return isinstance(value, int | float if isinstance(model, int | float) else type(model))
+
+
 def _rule(id: str, entry: Mapping[str, Any]) -> Rule:
-    unknown = sorted(set(entry) - {f.name for f in fields(Rule)})
-    if unknown:
-        raise UsageError(f"rule {id} has an unknown entry {unknown[0]!r}", "see onnx2caffe/targets/nnie/rules.toml")
     if entry.get("severity") not in SEVERITIES:
         raise UsageError(f"rule {id} has severity {entry.get('severity')!r}", f"one of {', '.join(SEVERITIES)}")
     rule = Rule(id=id, **entry)
+    for name in {"log", "pattern"} & set(rule.when):
+        try:
+            re.compile(rule.when[name])
+        except re.error as problem:
+            raise UsageError(f"rule {id}: {name} is no regular expression: {problem}") from problem
     if id not in _own() and not _has_condition(rule.when):
         raise UsageError(
             f"rule {id} has no condition",
@@ -176,4 +215,4 @@ def _rule(id: str, entry: Mapping[str, Any]) -> Rule:
 
 
 def _has_condition(when: Mapping[str, Any]) -> bool:
-    return "log" in when or (set(when) >= _FIELD and bool(_BOUNDS & set(when)))
+    return "log" in when or (set(when) >= {"types", "field"} and bool(set(when) & {"one_of", "min", "max"}))

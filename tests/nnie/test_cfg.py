@@ -1,0 +1,140 @@
+"""The mapper's cfg: how it is read, and the rules that need it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from onnx2caffe.errors import UnreadableFile
+from onnx2caffe.targets.nnie.cfg import CFG_RULES, parse_cfg, read_cfg
+from onnx2caffe.targets.nnie.examine import examine
+from onnx2caffe.targets.nnie.rules import Finding, load_rules
+from tests.nnie.nets import layer, net, sites
+
+RULES = load_rules()
+SHARED = Path(__file__).parents[3] / "shared" / "nnie_prototxt"
+GOOD = {
+    "prototxt_file": "net.prototxt",
+    "caffemodel_file": "net.caffemodel",
+    "image_list": "pictures.txt",
+    "image_type": "1",
+    "mean_file": "null",
+    "norm_type": "3",
+    "data_scale": "0.0039215686",
+    "net_type": "0",
+    "compile_mode": "0",
+    "RGB_order": "BGR",
+    "instruction_name": "inst",
+}
+PICTURE = net(layer("Convolution", "convolution_param { num_output: 8 kernel_size: 3 }"), shape=(1, 3, 32, 32))
+
+
+def picture(*shape: int) -> str:
+    return net(layer("ReLU"), shape=(1, *shape))
+
+
+def text(**changes: str) -> str:
+    return "".join(f"[{key}] {value}\n" for key, value in (GOOD | changes).items() if value)
+
+
+def found(prototxt: str, cfg: str, folder: Path) -> list[Finding]:
+    named = set(CFG_RULES)
+    return [f for f in examine(sites(prototxt, folder), RULES, cfg=parse_cfg(cfg)) if f.rule in named]
+
+
+def test_lines_comments_and_blocks():
+    cfg = parse_cfg(
+        "\ufeff# head\n[image_list] a.txt  # one\n\n  [image_type]\t1\r\n# [image_type] 5\n[image_list] b c.txt\n"
+    )
+    assert [(s.key, s.value, s.line) for s in cfg.settings] == [
+        ("image_list", "a.txt", 2),
+        ("image_type", "1", 4),
+        ("image_list", "b c.txt", 6),
+    ]
+    assert cfg.value("image_list", "") == "b c.txt"
+    assert cfg.value("net_type", "0") == "0"
+
+
+def test_what_is_no_cfg(tmp_path: Path):
+    with pytest.raises(UnreadableFile, match="line 1"):
+        parse_cfg("net_type 0\n")
+    with pytest.raises(UnreadableFile):
+        read_cfg(tmp_path / "nothing.cfg")
+
+
+@pytest.mark.skipif(not SHARED.is_dir(), reason="no ../shared/nnie_prototxt beside the repository")
+@pytest.mark.parametrize("path", sorted((SHARED / "compiled").glob("*.cfg")), ids=lambda p: p.stem)
+def test_cfgs_that_the_mapper_took_are_not_refused(path: Path, tmp_path: Path):
+    findings = examine(sites(PICTURE, tmp_path), RULES, cfg=read_cfg(path))
+    assert not [f for f in findings if f.severity == "refused"]
+
+
+def test_a_good_cfg(tmp_path: Path):
+    assert found(PICTURE, text(), tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    ("rule", "prototxt", "cfg"),
+    [
+        ("E07", net(layer("ReLU", name="r_hp"), shape=(1, 3, 32, 32)), text()),
+        ("E10", picture(4, 32, 32), text()),
+        ("E10", picture(1, 32, 32), text(image_type="3")),
+        ("E10", picture(3, 32, 7), text()),
+        ("E10", picture(3, 5000, 32), text()),
+        ("E10", picture(3, 31, 32), text(image_type="3")),
+        ("E10", picture(3, 32, 31), text(image_type="5")),
+        ("E10", picture(3), text()),
+        ("E11", PICTURE, text(net_type="3")),
+        ("E11", PICTURE, text(image_type="2")),
+        ("E11", PICTURE, text(RGB_order="GBR")),
+        ("E11", PICTURE, text(data_scale="0.0001")),
+        ("E11", PICTURE, text(data_scale="big")),
+        ("E11", PICTURE, text(batch_num="300")),
+        ("E11", PICTURE, text(instruction_name="i" * 120)),
+        ("E11", PICTURE, text(image_type="0")),
+        ("E11", PICTURE, text(caffemodel_file="")),
+        ("E11", PICTURE, text() + "[image_list] more.txt\n"),
+        ("E16", PICTURE, text(net_type="1")),
+        (
+            "E16",
+            net(layer("ROIPooling", "roi_pooling_param { pooled_h: 2 pooled_w: 2 }", bottom="data,data")),
+            text(net_type="0"),
+        ),
+        ("W17", PICTURE, text(data_scale="0.0039062")),
+        ("W17", PICTURE, text(data_scale="0.00784")),
+        ("W17", PICTURE, text(RGB_order="RGB")),
+        ("W23", PICTURE, text(instructions_name="inst")),
+    ],
+)
+def test_a_cfg_that_breaks_the_rule(rule: str, prototxt: str, cfg: str, tmp_path: Path):
+    assert rule in {f.rule for f in found(prototxt, cfg, tmp_path)}
+
+
+@pytest.mark.parametrize(
+    ("rule", "prototxt", "cfg"),
+    [
+        ("E07", net(layer("ReLU", name="r_hp"), shape=(1, 3, 32, 32)), text(compile_mode="2")),
+        ("E10", picture(3, 31, 31), text()),
+        ("E10", picture(64, 7, 7), text(image_type="0", norm_type="0")),
+        ("E10", picture(3, 31, 32), text(image_type="5")),
+        ("E11", PICTURE, text(data_scale="1", norm_type="5", batch_num="0", RGB_order="RGB")),
+        (
+            "E16",
+            net(layer("ROIPooling", "roi_pooling_param { pooled_h: 2 pooled_w: 2 }", bottom="data,data")),
+            text(net_type="1"),
+        ),
+        ("W17", PICTURE, text(data_scale="0.0039062", norm_type="0")),
+        ("W17", PICTURE, text(data_scale="0.017")),
+        ("W17", PICTURE, text(data_scale="0.0078125")),
+        ("W17", PICTURE, text(data_scale="0.00392157")),
+        ("W23", PICTURE, text(gfpq_param_file="ranges.txt")),
+    ],
+)
+def test_a_cfg_that_does_not(rule: str, prototxt: str, cfg: str, tmp_path: Path):
+    assert rule not in {f.rule for f in found(prototxt, cfg, tmp_path)}
+
+
+def test_a_finding_in_the_cfg_has_its_line(tmp_path: Path):
+    (finding,) = found(PICTURE, text(net_type="7"), tmp_path)
+    assert (finding.rule, finding.file, finding.line) == ("E11", "cfg", 8)

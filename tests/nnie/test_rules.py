@@ -1,0 +1,166 @@
+"""Every rule has nets that break it and nets that do not; nets that met the mapper are judged as it judged them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import onnx2caffe
+from onnx2caffe.errors import UnreadableFile, UsageError
+from onnx2caffe.targets.nnie.cfg import CFG_RULES
+from onnx2caffe.targets.nnie.examine import examine
+from onnx2caffe.targets.nnie.rules import SEVERITIES, Rule, load_rules
+from tests.nnie.cases import BROKEN, CLEAN
+from tests.nnie.nets import layer, net, sites
+
+RULES = load_rules()
+SHARED = Path(__file__).parents[3] / "shared" / "nnie_prototxt"
+met = pytest.mark.skipif(not SHARED.is_dir(), reason="no ../shared/nnie_prototxt beside the repository")
+
+
+def found(text: str, folder: Path, rules: dict[str, Rule] = RULES) -> set[str]:
+    return {finding.rule for finding in examine(sites(text, folder), rules)}
+
+
+def labelled(cases: list[tuple[str, str]]) -> list[str]:
+    return [f"{rule}-{number}" for number, (rule, _) in enumerate(cases)]
+
+
+@pytest.mark.parametrize(("rule", "text"), BROKEN, ids=labelled(BROKEN))
+def test_a_net_that_breaks_the_rule(rule: str, text: str, tmp_path: Path):
+    assert rule in found(text, tmp_path)
+
+
+@pytest.mark.parametrize(("rule", "text"), CLEAN, ids=labelled(CLEAN))
+def test_a_net_that_does_not(rule: str, text: str, tmp_path: Path):
+    assert rule not in found(text, tmp_path)
+
+
+def test_every_rule_has_both():
+    about_nets = {id for id, rule in RULES.items() if "log" not in rule.when and id not in CFG_RULES}
+    assert about_nets <= {rule for rule, _ in BROKEN}
+    assert about_nets <= {rule for rule, _ in CLEAN}
+
+
+@pytest.mark.parametrize("rule", RULES.values(), ids=RULES)
+def test_a_rule_says_what_to_do_and_where_it_is_known_from(rule: Rule):
+    assert rule.severity in SEVERITIES
+    assert all((rule.title, rule.remedy, rule.source, rule.strength))
+
+
+def prototxts(kind: str) -> list[Path]:
+    return sorted((SHARED / kind).glob("*.prototxt"))
+
+
+@met
+@pytest.mark.parametrize("path", [*prototxts("compiled"), *prototxts("unproven")], ids=lambda p: p.stem)
+def test_what_the_mapper_took_is_not_refused(path: Path):
+    assert onnx2caffe.check(path).at_least("refused") == []
+
+
+@met
+@pytest.mark.parametrize(
+    ("name", "rule", "layer"),
+    [
+        ("yolov5s_v4_deconv_640", "E01", "Transpose_217"),
+        ("yolov5s_v4_deconv_640", "E02", "Reshape_216"),
+        ("yolov5n_416_before_marking", "E01", "_model_24_Transpose_2"),
+        ("yolov5n_416_before_marking", "E03", "_model_24_Reshape_2"),
+        ("nanodet_320_raw", "E01", "Transpose_276"),
+        ("nanodet_320_raw", "E02", "Reshape_283"),
+        ("nanodet_320_raw", "E18", "Split_17"),
+    ],
+)
+def test_what_the_mapper_refused_is_refused_where_it_did(name: str, rule: str, layer: str):
+    path = SHARED / "refused" / f"{name}.prototxt"
+    (finding,) = (f for f in onnx2caffe.check(path).at_least("refused") if (f.rule, f.layer) == (rule, layer))
+    text = path.read_text().splitlines()
+    assert f'name: "{layer}"' in "".join(text[finding.line - 1 : finding.line + 3])
+
+
+@met
+def test_outputs_that_became_one_name_are_found():
+    report = onnx2caffe.check(SHARED / "compiled" / "retinaface_mnet_640.prototxt")
+    assert [finding.rule for finding in report.at_least("wrong")] == ["W05", "W05"]
+
+
+def test_caffes_own_refusal_is_said_once(tmp_path: Path):
+    text = net(layer("Pooling", "pooling_param { kernel_size: 2 }"), layer("Eltwise", bottom="data,it", name="sum"))
+    rules = [f.rule for f in examine(sites(text, tmp_path), RULES) if f.severity == "refused"]
+    assert rules == ["E06"]
+
+
+def test_all_that_is_wrong_with_one_layer_is_found_with_its_line(tmp_path: Path):
+    text = net(layer("Reshape", "reshape_param {\n shape { dim: 1 dim: 2 dim: 2 dim: 2 dim: 32 } }"))
+    findings = [f for f in examine(sites(text, tmp_path), RULES) if f.severity == "refused"]
+    assert [(f.rule, f.layer, f.line) for f in findings] == [("E02", "it", 2), ("E03", "it", 2)]
+
+
+def test_what_follows_an_unknown_layer_is_still_looked_at(tmp_path: Path):
+    text = net(layer("Mystery"), layer("Permute", "permute_param { order: 0 order: 3 }", bottom="it", name="p"))
+    assert {("E05", "it"), ("E01", "p")} <= {(f.rule, f.layer) for f in examine(sites(text, tmp_path), RULES)}
+
+
+def write(folder: Path, text: str) -> Path:
+    path = folder / "my.toml"
+    path.write_text(text)
+    return path
+
+
+def test_a_user_changes_a_rule(tmp_path: Path):
+    rules = load_rules(write(tmp_path, '[W20]\nseverity = "refused"\n[E13.when]\nmax_group = 2\n'))
+    assert rules["W20"].severity == "refused"
+    assert rules["W20"].when == RULES["W20"].when
+    grouped = net(layer("Convolution", "convolution_param { num_output: 4 kernel_size: 1 group: 4 }"))
+    assert "E13" in found(grouped, tmp_path, rules)
+    assert "E13" not in found(grouped, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("condition", "caught"),
+    [
+        ("field = 'kernel_size', max = 7", True),
+        ("field = 'kernel_size', max = 9", False),
+        ("field = 'num_output', min = 5", True),
+        ("field = 'bias_term', one_of = [false]", True),
+        ("field = 'stride', one_of = [1, 2]", False),
+        ("field = 'stride', one_of = ['SUM']", True),
+        ("field = 'nonsense', max = 2", False),
+    ],
+)
+def test_a_user_adds_a_rule(condition: str, caught: bool, tmp_path: Path):
+    text = f"[X1]\nseverity = 'wrong'\nwhen = {{ types = ['Convolution'], {condition} }}\n"
+    rules = load_rules(write(tmp_path, text))
+    wide = net(layer("Convolution", "convolution_param { num_output: 4 kernel_h: 9 kernel_w: 3 pad_h: 4 pad_w: 1 }"))
+    assert ("X1" in found(wide, tmp_path, rules)) is caught
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[X1]\nseverity = 'wrong'\n",
+        "[X1]\nseverity = 'awful'\nwhen = { types = [], field = 'x', max = 1 }\n",
+        "[E01]\nseverety = 'slow'\n",
+        "E01 = 3\n",
+        "[E01]\nwhen = 3\n",
+        "[E01]\ntitle = 3\n",
+        "[W09]\navoid = 'yes'\n",
+        "[W16.when]\npattern = '['\n",
+        "[W09.when]\nmax_branches = 'many'\n",
+        "[W09.when]\nbranches = 3\n",
+        "[X1]\nseverity = 'wrong'\nwhen = { types = 'ReLU', field = 'x', max = 1 }\n",
+        "[X1]\nseverity = 'wrong'\nwhen = { types = ['ReLU'], field = 'x', max = 'one' }\n",
+        "[X1]\nseverity = 'wrong'\nwhen = { types = ['ReLU'], field = 'x', max = 1, weight = 2 }\n",
+    ],
+)
+def test_a_rule_that_means_nothing_is_refused(text: str, tmp_path: Path):
+    with pytest.raises(UsageError):
+        load_rules(write(tmp_path, text))
+
+
+def test_rules_that_are_no_toml(tmp_path: Path):
+    with pytest.raises(UnreadableFile):
+        load_rules(write(tmp_path, "[E01"))
+    with pytest.raises(UnreadableFile):
+        load_rules(tmp_path / "nothing.toml")
