@@ -15,6 +15,7 @@ from onnx2caffe.inventory import Inspection
 from onnx2caffe.operators import Operators
 from onnx2caffe.runtimes.doctor import RuntimeStatus, examine
 from onnx2caffe.runtimes.setup import install
+from onnx2caffe.targets.nnie.markers import Marks
 from onnx2caffe.targets.nnie.rules import Finding
 from onnx2caffe.verify.inputs import Pictures
 from onnx2caffe.verify.measure import Judgement, Verdict
@@ -76,6 +77,10 @@ def convert(
     renames: Mapping[str, str] | None = None,
     require_segments: int | None = None,
     min_nnie_macs: float = 0.0,
+    cpu: Sequence[str] = (),
+    report: Sequence[str] = (),
+    hp: Sequence[str] = (),
+    single_wk: bool = False,
     save_intermediate: AnyPath | None = None,
     force: bool = False,
     check: bool = False,
@@ -105,6 +110,10 @@ def convert(
         renames: output tensor -> its blob's name.
         require_segments: how many Caffe nets it must become.
         min_nnie_macs: the least share (0 … 1) of the multiply-accumulates that must run on Caffe nets.
+        cpu: tensors, nodes or layers marked `_cpu` for nnie_mapper, in a prototxt beside the plain one.
+        report: those whose blob is marked `_report`.
+        hp: those marked `_hp`.
+        single_wk: write several nets as one prototxt too, with Custom layers between them.
         save_intermediate: a folder for the model after every pass.
         force: write into a folder that holds other files.
         check: check the model's invariants after every pass.
@@ -134,6 +143,8 @@ def convert(
         renames=renames or {},
         require_segments=require_segments,
         min_nnie_macs=min_nnie_macs,
+        marks=Marks(cpu, report, hp),
+        single_wk=single_wk,
         save_intermediate=_path(save_intermediate),
         force=force,
         check=check,

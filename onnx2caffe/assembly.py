@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import onnx_ir as ir
@@ -17,8 +18,18 @@ from onnx2caffe.frontend.names import names_of
 from onnx2caffe.mapfile import CaffeSegment, OnnxSegment, Place, Promise
 from onnx2caffe.partition.onnx_part import write_part
 from onnx2caffe.partition.plan import ASKED, DECODE, LATE, Piece, Plan
+from onnx2caffe.targets.nnie.markers import Marks, marked, with_marked_names
+from onnx2caffe.targets.nnie.single import Link, joined
 
-__all__ = ["Assembly", "refusals", "summary"]
+__all__ = ["Assembly", "Extras", "refusals", "summary"]
+
+
+@dataclass(frozen=True)
+class Extras:
+    """What the mapper's user gets beside the plain nets: marks, and one prototxt of several nets."""
+
+    marks: Marks = field(default_factory=Marks)
+    single_wk: bool = False
 
 
 class Assembly:
@@ -35,16 +46,56 @@ class Assembly:
         self.tensors: dict[str, Promise] = {}
         self.layers: dict[str, Sequence[str]] = {}
 
-    def write(self) -> None:
-        """Write all pieces, in order of execution."""
+    def write(self, extras: Extras) -> None:
+        """Write all pieces, in order of execution, then what the mapper's user wants beside them.
+
+        Raises:
+            UsageError: a mark names nothing, or may not stand where it would.
+
+        """
         stems = _stems(self._plan.pieces, self._name)
+        marks = iter(self._marked(extras.marks))
+        links: list[Link] = []
         for piece, stem in zip(self._plan.pieces, stems, strict=True):
             if piece.net is None:
-                self._onnx(piece, f"{stem}.onnx")
+                self._onnx(piece, stem)
+                links.append(self._link(piece, stem, None))
             else:
-                self._caffe(piece, piece.net, stem)
+                with_marks = next(marks)
+                self._caffe(piece, piece.net, stem, with_marks)
+                links.append(self._link(piece, stem, with_marks))
+        if extras.single_wk and len(self._plan.nets) > 1:
+            first, last = (order(n for n, link in enumerate(links) if link.net) for order in (min, max))
+            self._write_net(joined(self._name, links[first : last + 1]), f"{self._name}.wk")
 
-    def _onnx(self, piece: Piece, file: str) -> None:
+    def _marked(self, marks: Marks) -> list[Net]:
+        """The nets with the user's marks."""
+        nets, tensors = self._plan.nets, []
+        for piece in (piece for piece in self._plan.pieces if piece.lowered and piece.net):
+            assert piece.lowered is not None
+            assert piece.net is not None
+            writers = {top: placed.name for placed in piece.net for top in placed.tops}
+            found = mapfile.promises(piece.lowered.blobs, piece.net)
+            tensors.append({name: (p.layer or writers[p.blob], p.blob) for name, p in found.items()})
+        return marked(nets, marks, tensors) if marks else nets
+
+    def _link(self, piece: Piece, stem: str, net: Net | None) -> Link:
+        """A piece as `joined` wants it, once it is written."""
+        segment = self.segments[-1]
+        shapes = {self._keys.of(value): _shape(value) for value in (*piece.part.inputs, *piece.part.outputs)}
+        inputs, outputs = (
+            {tensor: at.blob if isinstance(at, Place) else "" for tensor, at in ports.items()}
+            for ports in (segment.inputs, segment.outputs)
+        )
+        return Link(net, stem, inputs, outputs, shapes)
+
+    def _write_net(self, net: Net, stem: str, weights: Net | None = None) -> None:
+        prototxt, caffemodel = f"{stem}.prototxt", f"{stem}.caffemodel"
+        self.files[prototxt] = write_prototxt(net, self._folder / prototxt, self._header)
+        self.files[caffemodel] = write_caffemodel(weights or net, self._folder / caffemodel)
+
+    def _onnx(self, piece: Piece, stem: str) -> None:
+        file = f"{stem}.onnx"
         self.files[file] = write_part(piece.part, self._loaded.model, self._folder / file)
         inputs = {self._keys.of(value): value.name or "" for value in piece.part.inputs}
         outputs = {
@@ -52,11 +103,12 @@ class Assembly:
         }
         self.segments.append(OnnxSegment(file, inputs, outputs))
 
-    def _caffe(self, piece: Piece, net: Net, stem: str) -> None:
+    def _caffe(self, piece: Piece, net: Net, stem: str, with_marks: Net) -> None:
         assert piece.lowered is not None
-        prototxt, caffemodel = f"{stem}.prototxt", f"{stem}.caffemodel"
-        self.files[prototxt] = write_prototxt(net, self._folder / prototxt, self._header)
-        self.files[caffemodel] = write_caffemodel(net, self._folder / caffemodel)
+        self._write_net(net, stem, with_marked_names(net, with_marks))
+        if with_marks is not net:
+            file = f"{stem}.marked.prototxt"
+            self.files[file] = write_prototxt(with_marks, self._folder / file, self._header)
         inputs = {
             self._keys.of(value): Place(blob, canon.shape(value))
             for value, blob in zip(piece.part.inputs, net.inputs, strict=True)
@@ -65,7 +117,7 @@ class Assembly:
         for value, blob in zip(piece.part.outputs, net.outputs, strict=True):
             outputs |= {key: Place(blob, shape) for key, shape in self._keys.outgoing(value, piece)}
         promised = mapfile.promises(piece.lowered.blobs, net, len(self.segments))
-        self.segments.append(CaffeSegment(prototxt, caffemodel, inputs, outputs))
+        self.segments.append(CaffeSegment(f"{stem}.prototxt", f"{stem}.caffemodel", inputs, outputs))
         self.tensors = promised | self.tensors
         self.layers |= {placed.name: placed.sources for placed in net}
 

@@ -11,7 +11,7 @@ import onnx_ir as ir
 from onnx_ir.passes.common import RemoveUnusedNodesPass
 
 from onnx2caffe import __version__, mapfile
-from onnx2caffe.assembly import Assembly, refusals, summary
+from onnx2caffe.assembly import Assembly, Extras, refusals, summary
 from onnx2caffe.caffe.lower.families import load_families
 from onnx2caffe.caffe.lower.registry import ALTERNATIVES
 from onnx2caffe.canon import Note, Shape
@@ -25,6 +25,7 @@ from onnx2caffe.passes.base import Pass
 from onnx2caffe.passes.strip_qdq import StripQdq
 from onnx2caffe.runtimes.base import Feeds, NetFiles, Runtime
 from onnx2caffe.targets import by_name
+from onnx2caffe.targets.nnie.markers import Marks
 from onnx2caffe.verify.candidates import candidates
 from onnx2caffe.verify.inputs import InputInfo, Pictures, all_runs
 from onnx2caffe.verify.proof import Proof, Row, prove
@@ -66,6 +67,8 @@ class Options:
     renames: Mapping[str, str] = field(default_factory=dict)
     require_segments: int | None = None
     min_nnie_macs: float = 0.0
+    marks: Marks = field(default_factory=Marks)
+    single_wk: bool = False
     save_intermediate: Path | None = None
     force: bool = False
     check: bool = False
@@ -128,6 +131,8 @@ class _Converting:
         self._folder = options.folder or Path(path.stem)
         self._strip = StripQdq()
         _check_recipes(options.recipes)
+        if (options.marks or options.single_wk) and options.target != "nnie":
+            raise UsageError("--cpu, --report, --hp and --single-wk are for the mapper", "--target nnie")
 
     def run(self) -> Conversion:
         check_folder(self._folder, self._options.force)
@@ -179,11 +184,12 @@ class _Converting:
         _drop_kept(loaded)
         self._options.progress("lowering to Caffe")
         plan = self._plan(loaded)
-        self._options.progress("writing")
+        options = self._options
+        options.progress("writing")
         with _writing(self._folder):
             header = [f"{_TOOL}, target {self._target.name}", f"from {self._path.name}, sha256 {loaded.sha256}"]
             assembly = Assembly(plan, loaded, folder, self._name, header)
-            assembly.write()
+            assembly.write(Extras(options.marks, options.single_wk))
             export = self._map(assembly, plan, loaded)
             mapfile.write(export, folder / self._map_name)
         layers = sum(len(net.layers) for net in plan.nets)

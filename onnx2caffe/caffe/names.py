@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
+from itertools import chain, count
 
-__all__ = ["Namer"]
+__all__ = ["Namer", "unlike"]
 
 _UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 
@@ -28,3 +30,13 @@ class Namer:
             name = f"{base}_{number}"
         self._taken.add(name)
         return name
+
+
+def unlike(name: str, taken: Collection[str], length: int = 0) -> str:
+    """`name`, or with `_2`, `_3` … behind it, so that it is not taken; of more than `length` characters the last ones.
+
+    The end of a name tells most. `length` 0: any.
+    """
+    endings = chain([""], (f"_{number}" for number in count(2)))
+    candidates = (name[-(length - len(ending)) :] + ending if length else name + ending for ending in endings)
+    return next(candidate for candidate in candidates if candidate not in taken)

@@ -139,6 +139,7 @@ def _convert(parser: argparse.ArgumentParser) -> None:
         "--recipe", action="append", default=[], type=_pair, metavar="KEY=VARIANT", help="see `onnx2caffe ops`"
     )
     _partition(parser)
+    _mapper(parser)
     parser.add_argument("--no-proof", action="store_true", help="write the files without running them")
     parser.add_argument("--save-intermediate", metavar="DIR", help="keep the model after every pass")
     parser.add_argument("--force", action="store_true", help="write into a folder that holds other files")
@@ -166,6 +167,15 @@ def _partition(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--min-nnie-macs", type=_share, default=0.0, metavar="F", help="fail if a lesser share (0 … 1) of MACs is there"
     )
+
+
+def _mapper(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("for nnie_mapper: a prototxt with marks beside the plain one")
+    for option, what in (("cpu", "run it on the CPU"), ("report", "put it out"), ("hp", "compute it in 16 bits")):
+        group.add_argument(
+            f"--{option}", action="append", default=[], metavar="NAME", help=f"{what}: a tensor, node or layer"
+        )
+    group.add_argument("--single-wk", action="store_true", help="several nets as one prototxt too")
 
 
 def _compare(parser: argparse.ArgumentParser) -> None:

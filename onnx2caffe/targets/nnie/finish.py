@@ -6,9 +6,10 @@ import re
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
-from itertools import chain, count
+from itertools import chain
 
 from onnx2caffe.caffe.layers import Concat, Input, Reshape
+from onnx2caffe.caffe.names import unlike
 from onnx2caffe.caffe.net import Net, Placed
 from onnx2caffe.caffe.rename import renamed
 
@@ -70,7 +71,7 @@ def _joined(net: Net) -> Net:
         if len(stray) < 2 or axis is None:
             continue
         join = Concat(axis=axis)
-        top = _unlike(f"{placed.name}__unread", set(shapes))
+        top = unlike(f"{placed.name}__unread", shapes)
         (shapes[top],) = join.infer([net.shapes[blob] for blob in stray])
         layers.append(Placed(top, join, tuple(stray), (top,), placed.sources))
     return replace(net, layers=layers, shapes=shapes)
@@ -83,7 +84,7 @@ def _unread_outputs(net: Net) -> Net:
     copied = [blob for blob in dict.fromkeys(net.outputs) if blob in inner and len(net.shapes[blob]) > 1]
     layers, shapes, copies = list(net.layers), dict(net.shapes), dict[str, str]()
     for blob in copied:
-        copies[blob] = _unlike(f"{blob}__out", set(shapes))
+        copies[blob] = unlike(f"{blob}__out", shapes)
         shapes[copies[blob]] = shapes[blob]
         layers.append(Placed(copies[blob], Concat(axis=1), (blob,), (copies[blob],)))
     return replace(net, layers=layers, shapes=shapes, outputs=[copies.get(blob, blob) for blob in net.outputs])
@@ -145,22 +146,15 @@ def _in_place(net: Net) -> Net:
 def _named(net: Net, wishes: Mapping[str, str]) -> Net:
     """Names of known characters; those of inputs and outputs short enough, and unlike every other."""
     ports = dict.fromkeys([*net.inputs, *net.outputs])
-    taken: set[str] = set()
-    blobs = {blob: _unlike(_plain(wishes.get(blob, blob)), taken, NAME_LENGTH) for blob in ports}
-    blobs |= {blob: _unlike(_plain(blob), taken) for blob in net.shapes if blob not in ports}
-    known: set[str] = set()
-    layers = {placed.name: _unlike(_plain(placed.name), known) for placed in net}
+    blobs: dict[str, str] = {}
+    for blob in chain(ports, (blob for blob in net.shapes if blob not in ports)):
+        length = NAME_LENGTH if blob in ports else 0
+        blobs[blob] = unlike(_plain(wishes.get(blob, blob)), blobs.values(), length)
+    layers: dict[str, str] = {}
+    for placed in net:
+        layers[placed.name] = unlike(_plain(placed.name), layers.values())
     return renamed(net, blobs, layers)
 
 
 def _plain(name: str) -> str:
     return _UNKNOWN.sub("_", name)
-
-
-def _unlike(name: str, taken: set[str], length: int = 0) -> str:
-    """A name that is not taken yet, of at most `length` characters: the end of a name tells most."""
-    endings = chain([""], (f"_{number}" for number in count(2)))
-    candidates = (name[-(length - len(ending)) :] + ending if length else name + ending for ending in endings)
-    found = next(candidate for candidate in candidates if candidate not in taken)
-    taken.add(found)
-    return found

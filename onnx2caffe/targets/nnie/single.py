@@ -1,0 +1,104 @@
+"""Several nets as one prototxt for one `.wk`: the CPU parts between them are `Custom` layers (nnie E15, §5)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+from onnx2caffe.caffe.layers import Input
+from onnx2caffe.caffe.layers.base import Layer, Shape
+from onnx2caffe.caffe.layers.codec import Codec, DimsList
+from onnx2caffe.caffe.names import unlike
+from onnx2caffe.caffe.net import Net, Placed
+from onnx2caffe.caffe.rename import renamed
+from onnx2caffe.targets.nnie.finish import NAME_LENGTH
+
+__all__ = ["Custom", "Link", "joined"]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Custom(Layer):
+    """What the user computes himself between two segments: one shape per top."""
+
+    type: ClassVar[str] = "Custom"
+    param_field: ClassVar[str | None] = "custom_param"
+    arity: ClassVar[tuple[int, int | None]] = (1, None)
+    codecs: ClassVar[Mapping[str, Codec]] = {"shape": DimsList("shape")}
+
+    shape: tuple[Shape, ...]
+
+    def top_shapes(self, bottoms: Sequence[Shape]) -> list[Shape]:
+        """As the field says."""
+        return list(self.shape)
+
+
+@dataclass(frozen=True)
+class Link:
+    """A net, or None for a part in between; tensors to blobs for a net, tensors to shapes for a part."""
+
+    net: Net | None
+    name: str
+    inputs: Mapping[str, str]
+    outputs: Mapping[str, str]
+    shapes: Mapping[str, Shape]
+
+
+def joined(name: str, links: Sequence[Link]) -> Net:
+    """One net of all links, in order; what comes from outside stays an Input."""
+    return _Joining(name).run(links)
+
+
+class _Joining:
+    def __init__(self, name: str) -> None:
+        self._net = Net(name)
+        self._blobs: dict[str, str] = {}
+        """Tensor -> the blob that holds it in the joined net."""
+        self._layers: set[str] = set()
+
+    def run(self, links: Sequence[Link]) -> Net:
+        for number, link in enumerate(links):
+            if link.net is None:
+                wanted = {tensor for later in links[number + 1 :] for tensor in later.inputs}
+                self._custom(link, wanted)
+            else:
+                self._add(link, link.net)
+        return self._net
+
+    def _add(self, link: Link, net: Net) -> None:
+        fed = {blob: self._blobs[tensor] for tensor, blob in link.inputs.items() if tensor in self._blobs}
+        own = replace(net, layers=[p for p in net if not (isinstance(p.layer, Input) and p.tops[0] in fed)])
+        blobs, layers = dict(fed), dict[str, str]()
+        for blob in (b for b in net.shapes if b not in fed):
+            blobs[blob] = unlike(blob, {*self._net.shapes, *blobs.values()})
+        for placed in own:
+            layers[placed.name] = unlike(placed.name, {*self._layers, *layers.values()})
+        own = renamed(own, blobs, layers)
+        self._net.layers += own.layers
+        self._net.shapes |= own.shapes
+        self._layers |= set(layers.values())
+        self._blobs |= {t: blobs[b] for t, b in (*link.inputs.items(), *link.outputs.items())}
+
+    def _custom(self, link: Link, wanted: set[str]) -> None:
+        for tensor in link.inputs:
+            if tensor not in self._blobs:
+                self._input(tensor, link.shapes[tensor])
+        tops: dict[str, str] = {}
+        for tensor in (t for t in link.outputs if t in wanted):
+            tops[tensor] = unlike(tensor, {*self._net.shapes, *tops.values()}, NAME_LENGTH)
+        layer = Custom(shape=tuple(link.shapes[tensor] for tensor in tops))
+        name = unlike(link.name, self._layers)
+        bottoms = tuple(dict.fromkeys(self._blobs[tensor] for tensor in link.inputs))
+        self._place(Placed(name, layer, bottoms, tuple(tops.values())))
+        self._blobs |= tops
+
+    def _input(self, tensor: str, shape: Shape) -> None:
+        blob = unlike(tensor, self._net.shapes, NAME_LENGTH)
+        self._place(Placed(unlike(blob, self._layers), Input(shape=(shape,)), (), (blob,)))
+        self._blobs[tensor] = blob
+
+    def _place(self, placed: Placed) -> None:
+        source = isinstance(placed.layer, Input)
+        self._net.layers.insert(0 if source else len(self._net.layers), placed)
+        self._layers.add(placed.name)
+        self._net.shapes |= zip(placed.tops, placed.layer.top_shapes([]), strict=True)
