@@ -147,6 +147,12 @@ _SCATTERS = [
     Case("ScatterElements", 16, ((2, 3, 4), np.full((2, 3, 1), 2, np.int64), (2, 3, 1)), {"axis": -1}),
 ]
 
+_ONE_HOTS = [
+    Case("OneHot", 11, (In(shape, dtype, low, 6), np.array(5, dtype), constant(2)), {"axis": axis})
+    for shape, dtype, low in [((2, 3), "int64", -7), ((4,), "int32", 0), ((1, 2, 3), "int64", 0)]
+    for axis in (-1, 0, 1)
+]
+
 _REPEATS = [
     Case("Expand", 13, ((1, 3, 1, 1), ints(2, 3, 4, 5))),
     Case("Expand", 13, ((3, 1), ints(2, 1, 4))),
@@ -181,5 +187,6 @@ _OTHERS = [
 ]
 
 CASES = [
-    *_RESHAPES, *_TRANSPOSES, *_SLICES, *_SPLITS, *_CONCATS, *_GATHERS, *_SCATTERS, *_REPEATS, *_BLOCKS, *_OTHERS,
+    *_RESHAPES, *_TRANSPOSES, *_SLICES, *_SPLITS, *_CONCATS, *_GATHERS, *_SCATTERS, *_ONE_HOTS, *_REPEATS, *_BLOCKS,
+    *_OTHERS,
 ]  # fmt: skip

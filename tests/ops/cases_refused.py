@@ -65,6 +65,7 @@ _MODES = [
         _refused("MaxUnpool", 11, "come from no MaxPool", ((1, 1, 2, 2), _index(1, 1, 2, 2)), kernel_shape=[2, 2]),
         targets=("bvlc",),
     ),
+    _refused("MaxUnpool", 11, "own map", ((1, 2, 2, 2), _index(1, 2, 2, 2)), kernel_shape=[2, 2], strides=[2, 2]),
     _refused("TopK", 11, "order open", ((2, 5), ints(2)), sorted=0, outputs=2),
     _refused("Celu", 12, "alpha = 0", ((2, 3),), alpha=0.0),
     _refused("Shrink", 9, "negative", ((2, 3),), lambd=-0.5),
@@ -91,7 +92,7 @@ _NEVER = [
     _refused("MaxRoiPool", 22, "ROIPooling", ((1, 1, 4, 4), (1, 5)), pooled_shape=[2, 2]),
     _refused("NegativeLogLikelihoodLoss", 13, "must be constant", ((3, 5), _index(3, high=4))),
     _refused("SoftmaxCrossEntropyLoss", 13, "must be constant", ((3, 5), _index(3, high=4))),
-    _refused("OneHot", 11, "OneHot", (_index(2, high=3), np.array(4), np.array([0, 1], np.float32))),
+    _refused("OneHot", 11, "no whole numbers", ((2,), np.array(4), np.array([0, 1], np.float32))),
     *(
         _refused(op, 22, "random", (), shape=[2, 3], dtype=TensorProto.FLOAT)
         for op in ("RandomNormal", "RandomUniform")

@@ -11,8 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from onnx2caffe import ranges
 from onnx2caffe.caffe.layers import Concat, Deconvolution, Embed, Scale
-from onnx2caffe.caffe.lower.arithmetic import above, extreme, linear, negative, product
+from onnx2caffe.caffe.lower.arithmetic import above, absolute, affine, extreme, linear, negative, power, product
 from onnx2caffe.caffe.lower.blocks import reshape
 from onnx2caffe.caffe.lower.emitter import Emitter
 from onnx2caffe.caffe.lower.layout import transpose
@@ -114,6 +115,24 @@ def _embed(op: Op, net: Emitter) -> Blob:
     y = net(Embed(num_output=weights.shape[1], input_dim=entries, bias_term=False, blobs=(weights,)), indices)
     seen = math.prod(indices.shape), math.prod(rest[:axis]), math.prod(rest[axis:])
     return transpose(net, y, (1, 0, 2), seen, op.outputs[0])
+
+
+@lowers("OneHot")
+def _one_hot(op: Op, net: Emitter) -> Blob:
+    """Off + (on - off) · [index = k] for every k along the new axis; indices outside are off everywhere (OneHot 11).
+
+    [index = k] is one minus [|index - k| > ½].
+    """
+    if not ranges.of(op.node.inputs[0]).whole:
+        raise Refused("indices are no whole numbers")
+    axis, depth = int(op.attribute("axis")), int(op.need_const(1, "depth"))
+    off, on = (float(v) for v in op.need_const(2, "values"))
+    x = op.blob(0)
+    indices = reshape(net, x, (math.prod(x.shape[:axis]), 1, math.prod(x.shape[axis:])))
+    if op.dtype(0).is_signed():
+        indices = _unsigned(net, indices, depth)
+    distance = absolute(net, affine(net, indices, shift=-np.arange(depth).reshape(-1, 1)))
+    return reshape(net, power(net, above(net, distance, 0.5), scale=off - on, shift=on), op.outputs[0])
 
 
 def _unsigned(net: Emitter, indices: Blob, entries: int) -> Blob:

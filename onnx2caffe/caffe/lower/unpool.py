@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+import onnx_ir as ir
 
 from onnx2caffe import canon
 from onnx2caffe.caffe.layers import AbsVal, Bias, Eltwise, Power, Threshold, Upsample
@@ -50,6 +51,8 @@ def _planes(op: Op, net: Emitter) -> tuple[Blob, Blob, Shape]:
     if math.prod(op.outputs[0]) > EXACT:
         raise Refused(f"indices into a tensor of {math.prod(op.outputs[0])} elements do not fit a float")
     batch, channels, *out = op.outputs[0]
+    if batch * channels > 1 and _pooled_shape(op) != op.outputs[0]:
+        raise Refused("indices not known to lie in their own map: no MaxPool of the output's shape made them")
     plane = (1,) * (2 - rank) + tuple(out)
     shape = (batch, channels, *(1,) * (2 - rank), *values.shape[2:])
     first = -np.arange(batch * channels, dtype=np.float32).reshape(batch, channels) * math.prod(plane)
@@ -66,16 +69,29 @@ def _disjoint_windows(op: Op) -> tuple[int, ...]:
         Refused: they do not: then the places of a window need not lie in its own share of the output.
 
     """
-    indices = op.node.inputs[1]
-    pool = None if indices is None else indices.producer()
-    if pool is None or pool.op_type != "MaxPool" or pool.inputs[0] is None:
+    pool = _pool(op)
+    if pool is None:
         raise Refused("the indices come from no MaxPool")
     strides: tuple[int, ...] = canon.attribute(pool, "strides")
     if (
-        canon.shape(pool.inputs[0]) != op.outputs[0]
+        _pooled_shape(op) != op.outputs[0]
         or canon.attribute(pool, "kernel_shape") != strides
         or any(canon.attribute(pool, "pads"))
         or canon.attribute(pool, "ceil_mode", 0)
     ):
         raise Refused("the windows of the MaxPool overlap, are padded, or its input has another shape")
     return strides
+
+
+def _pool(op: Op) -> ir.Node | None:
+    """The MaxPool that makes the indices."""
+    indices = op.node.inputs[1]
+    node = None if indices is None else indices.producer()
+    return node if node is not None and node.op_type == "MaxPool" else None
+
+
+def _pooled_shape(op: Op) -> Shape | None:
+    """The shape of the tensor that the MaxPool's indices count in."""
+    pool = _pool(op)
+    source = None if pool is None else pool.inputs[0]
+    return None if source is None else canon.shape(source)

@@ -1,0 +1,86 @@
+"""What a random model must do: be equal in every runtime on a target, or be refused by name."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import onnx
+
+from onnx2caffe.errors import NoReference, NotConvertible, Unsupported
+from onnx2caffe.runtimes import ort
+from onnx2caffe.runtimes.base import Runtime, Tap
+from onnx2caffe.targets.base import Target
+from onnx2caffe.verify.measure import Sample, Verdict, judge, shaken
+from tests.ops.harness import Written, convert
+
+__all__ = ["Samples", "examine", "sample"]
+
+Samples = dict[str, Sample]
+Feeds = dict[str, np.ndarray]
+
+
+def feeds_of(model: onnx.ModelProto) -> Feeds:
+    """Seeded values for every input."""
+    rng = np.random.default_rng(0)
+    shapes = {i.name: [d.dim_value for d in i.type.tensor_type.shape.dim] for i in model.graph.input}
+    return {name: (1.5 * rng.standard_normal(shape)).astype(np.float32) for name, shape in shapes.items()}
+
+
+def sample(model: onnx.ModelProto) -> Samples:
+    """The model's outputs in onnxruntime with their own noise; none where onnxruntime cannot run the model."""
+    feeds = feeds_of(model)
+    reference = ort.Reference(model.SerializeToString(), widen=True, threads=1)
+    names = [o.name for o in model.graph.output]
+    try:
+        runs = (
+            reference.run(feeds, names),
+            reference.run(feeds, names, optimise=True),
+            reference.run(shaken(feeds, 1e-6), names),
+            reference.run(shaken(feeds, 1e-4), names),
+        )
+    except NoReference:
+        return {}
+    return {name: Sample(*(run[name] for run in runs)) for name in names}
+
+
+def examine(model: onnx.ModelProto, samples: Samples, target: Target, runtimes: Sequence[Runtime]) -> str:
+    """Convert the model and hold it against its samples: "" when equal, else the reason why the target refuses it.
+
+    Raises:
+        AssertionError: it differs, or the refusal names no node or no reason.
+        RuntimeCrash: a runtime does not run what was written.
+
+    """
+    with tempfile.TemporaryDirectory(prefix="fuzz") as folder:
+        try:
+            written = convert(model, target, Path(folder))
+        except Unsupported as refusal:
+            _check_refusal(refusal, model)
+            return str(refusal)
+        for runtime in runtimes:
+            _compare(written, samples, feeds_of(model), runtime)
+    return ""
+
+
+def _check_refusal(refusal: Unsupported, model: onnx.ModelProto) -> None:
+    assert isinstance(refusal, NotConvertible), refusal
+    known = {node.name for node in model.graph.node} | {i.name for i in model.graph.input}
+    known |= {o.name for o in model.graph.output}
+    for blocked in refusal.blocked:
+        assert set(blocked.node.split(", ")) <= known, f"names no node of the model: {blocked}"
+        assert blocked.reasons, f"no reason: {blocked}"
+        assert all(blocked.reasons), f"an empty reason: {blocked}"
+
+
+def _compare(written: Written, samples: Samples, feeds: Feeds, runtime: Runtime) -> None:
+    blobs = {written.inputs[name]: value for name, value in feeds.items() if name in written.inputs}
+    taps = [Tap(blob) for blob in dict.fromkeys(written.outputs.values())]
+    (results,) = runtime.run(written.files, [blobs], taps)
+    for name, wanted in samples.items():
+        found = results[Tap(written.outputs[name])]
+        assert found.size == wanted.plain.size, f"{runtime.name}: {name} {found.shape} for {wanted.plain.shape}"
+        judgement = judge(wanted, found.reshape(wanted.plain.shape))
+        assert judgement.verdict != Verdict.DIFFERS, f"{runtime.name}: {name} {judgement}; {written.types}"
