@@ -38,6 +38,7 @@ bench: .venv/.installed
 
 docs: .venv/.developing
 	$(BIN)/python -m tools.make_operators
+	$(BIN)/python -m tools.make_nnie_rules
 
 clean:
 	rm -rf .venv demo build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -99,6 +99,7 @@ BROKEN: list[tuple[str, str]] = [
     ("E18", one("Convolution", "convolution_param { kernel_size: 1 }")),
     ("E18", one("Pooling", "pooling_param { pool: MEDIAN }")),
     ("E18", 'input: "data" input: "more" input_shape { dim: 1 dim: 4 }\n' + layer("ReLU")),
+    ("E18", pool("pool: AVE")),
     ("W01", pool("pool: AVE global_pooling: true", (1, 4, 234, 310))),
     ("W01", pool("pool: AVE kernel_h: 200 kernel_w: 3", (1, 4, 234, 310))),
     ("W02", pool("kernel_size: 3 stride: 2 round_mode: FLOOR")),

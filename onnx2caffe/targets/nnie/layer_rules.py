@@ -150,7 +150,7 @@ def _caffe(rule: Rule, site: Site) -> str | None:
 
 @layer_rule("W01")
 def _window(rule: Rule, site: Site) -> str | None:
-    if not isinstance(site.layer, Pooling) or not site.shapes or len(site.shapes[0]) != 4:
+    if not isinstance(site.layer, Pooling) or not site.top_shapes:
         return None
     _, _, height, width = site.shapes[0]
     kernel = height if site.layer.global_pooling else site.layer.kernel_size[0]
