@@ -12,7 +12,7 @@ import numpy as np
 from onnx2caffe import mapfile
 from onnx2caffe.caffe.read import read_net
 from onnx2caffe.canon import Shape
-from onnx2caffe.errors import UnreadableFile
+from onnx2caffe.errors import UnreadableFile, UsageError
 from onnx2caffe.export import MAP_SUFFIX
 from onnx2caffe.mapfile import CaffeSegment, ExportMap
 from onnx2caffe.runtimes.base import Feeds
@@ -76,6 +76,8 @@ def compare(model: Path, prototxt: Path, caffemodel: Path, options: CompareOptio
     own = None if options.names else _own_map(prototxt, files)
     shapes = {port.name: port.shape for port in own.inputs} if own else {}
     graph = UserGraph.of(model, {**shapes, **options.input_shapes}, net)
+    if own is not None:
+        _check_order(own, {info.name for info in graph.inputs})
     runs = _runs(graph, options)
     probe = _probe(model, graph, runs[0])
     if own is None:
@@ -103,6 +105,17 @@ def _own_map(prototxt: Path, files: tuple[str, str]) -> ExportMap | None:
         for s in export.segments
     ]
     return replace(export, segments=segments)
+
+
+def _check_order(export: ExportMap, known: set[str]) -> None:
+    """Raise UsageError where a segment reads what neither the model's inputs nor the segments before it give."""
+    for segment in export.segments:
+        if unknown := sorted(segment.inputs.keys() - known):
+            raise UsageError(
+                f"the map beside the net reads {unknown[0]!r}, which neither the model nor the map gives",
+                "is it the map of another model?",
+            )
+        known = known | segment.outputs.keys()
 
 
 def _maps(prototxt: Path) -> Iterator[ExportMap]:

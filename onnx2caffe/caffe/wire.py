@@ -6,6 +6,7 @@ messages in different forks of Caffe, and a parsed NetParameter would hold every
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -75,7 +76,7 @@ def parse_blob(data: bytes | memoryview) -> StoredBlob:
     values = np.concatenate([np.empty(0, np.float32), *parts], dtype=np.float32)
     if legacy:
         shape = tuple(legacy.get(axis, 0) for axis in _LEGACY)
-    if values.size != np.prod(shape, dtype=np.int64):
+    if values.size != math.prod(shape):
         raise ValueError(f"a blob of shape {shape} has {values.size} values")
     return StoredBlob(values, shape, bool(legacy))
 

@@ -77,6 +77,8 @@ def axis_maps(
     rank = len(shape)
     defining = tuple((name, attributes[name]) for name in _DEFINING if attributes.get(name) is not None)
     crop = attributes.get("coordinate_transformation_mode") == "tf_crop_and_resize" and roi is not None
+    if tuple(shape) == tuple(out) and not crop:  # onnxruntime copies then, whatever the scales are
+        return [AxisMap(np.eye(size, dtype=np.float32), np.zeros(size, bool)) for size in shape]
     return [
         _axis_map(
             shape[axis],
@@ -94,16 +96,17 @@ def _axis_map(
     size: int, out: int, attributes: Attributes, scale: float | None, roi: tuple[float, float] | None
 ) -> AxisMap:
     def resized(x: Array, extrapolation: float) -> Array:
-        width = x.shape[-1]
+        """The columns of `x` resized; another axis grows from 1 to 2, so that onnxruntime never just copies."""
+        columns = x.shape[-1]
         target = (
-            (None, np.array([1, 1, out, width], np.int64))
+            (None, np.array([1, columns, out, 2], np.int64))
             if scale is None
-            else (np.array([1, 1, scale, 1], np.float32), None)
+            else (np.array([1, 1, scale, 2], np.float32), None)
         )
         region = None if roi is None else np.array([0, 0, roi[0], 0, 1, 1, roi[1], 1], np.float32)
         node = {**dict(attributes), "extrapolation_value": extrapolation}
-        maps: Array = run("Resize", node, [x[None, None], region, *target])[0]
-        return maps.reshape(out, width)
+        maps: Array = run("Resize", node, [np.ascontiguousarray(x.T)[None, ..., None], region, *target])[0]
+        return np.ascontiguousarray(maps[0, :, :, 0].T)
 
     outside = np.zeros(out, bool)
     if roi is not None:

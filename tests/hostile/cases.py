@@ -241,10 +241,7 @@ BOMBS = [
     ),
     Attack(
         "Einsum to 10^11 elements",
-        model(
-            "<int64[1] k = {192}> { f = Reshape(x, k) y = Einsum<equation = "
-            '"a,b,c,d,e->abcde">(f, f, f, f, f) }'
-        ),
+        model('<int64[1] k = {192}> { f = Reshape(x, k) y = Einsum<equation = "a,b,c,d,e->abcde">(f, f, f, f, f) }'),
         3,
         "260,919,263,232 elements",
     ),

@@ -228,6 +228,16 @@ RESIZES = [
     resize((1, 5, 6, 3), scales=(1, 2, 1.5, 1), **_LINEAR),
     resize((2, 3, 4, 4), scales=(2, 2, 1, 1), mode="nearest"),
     Case("Resize", 10, ((1, 2, 3, 4), floats(1, 1, 2, 2)), {"mode": "linear"}, id="Resize10-linear"),
+    *(
+        Case(
+            "Resize",
+            13,
+            ((1, 3, 4, 4), None, floats(1, 1.00003, s, s)),
+            {"coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"},
+            id=f"Resize-almost-{s}",
+        )
+        for s in (1, 2)
+    ),
     Case("Upsample", 9, ((1, 2, 3, 4), floats(1, 1, 2, 3)), {"mode": "nearest"}, id="Upsample9"),
 ]
 

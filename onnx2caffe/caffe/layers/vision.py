@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from onnx2caffe.caffe.layers.base import Layer, OnnxBuilder, Shape, axis_index, register, require, scalar
+from onnx2caffe.caffe.layers.base import MAX_COUNT, Layer, OnnxBuilder, Shape, axis_index, register, require, scalar
 from onnx2caffe.caffe.layers.codec import Codec
 from onnx2caffe.caffe.layers.windows import WINDOW_CODECS, Windows, pad_spatial
 
@@ -241,6 +241,10 @@ class LRN(Layer):
         require(len(bottoms[0]) == 4, f"takes 4 axes, not {len(bottoms[0])}")
         require(self.local_size % 2 == 1, f"local_size {self.local_size} is even")
         require(self.norm_region in {"ACROSS_CHANNELS", "WITHIN_CHANNEL"}, f"no norm_region {self.norm_region}")
+        _, channels, *plane = bottoms[0]
+        if self.norm_region == "ACROSS_CHANNELS":  # Caffe makes a blob of the squares, padded
+            padded = (1, channels + self.local_size - 1, *plane)
+            require(math.prod(padded) <= MAX_COUNT, f"blob {padded} exceeds INT_MAX elements")
         return [bottoms[0]]
 
     def as_onnx(self, g: OnnxBuilder, bottoms: Sequence[Any]) -> Sequence[Any]:

@@ -1,0 +1,167 @@
+"""Folders that cannot be written, disks that fill up, processes that are killed or meet each other."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.hostile.conftest import whole_or_nothing
+from tests.verify.models import save
+
+UNPROVED = ("--no-proof",)
+
+KILLED = """
+import os, pathlib, signal, sys
+from onnx2caffe.cli import main
+honest, left = pathlib.Path.replace, [int(sys.argv[1])]
+def replace(self, target):
+    if left[0] == 0:
+        os.kill(os.getpid(), signal.SIGKILL)
+    left[0] -= 1
+    return honest(self, target)
+pathlib.Path.replace = replace
+sys.exit(main(sys.argv[2:]))
+"""
+"""Converts, and is killed where it would move one more file into place than its first argument says."""
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir() if not path.name.startswith(".onnx2caffe-"))
+
+
+@pytest.mark.parametrize(
+    ("folder", "says"),
+    [
+        ("classifier.onnx", "is not a folder"),
+        ("classifier.onnx/below", "cannot write into"),
+        ("/proc/nothing/here", "cannot write into"),
+        ("/dev/null", "is not a folder"),
+        ("n" * 300, "cannot write into"),
+        ("link", "is not a folder"),
+        ("nul\0", "is no path"),
+    ],
+    ids=["a_file", "below_a_file", "proc", "a_device", "300_characters", "a_link_to_itself", "nul"],
+)
+def test_where_nothing_can_be_written(cli, model, tmp_path, folder, says):
+    (tmp_path / "link").symlink_to("link")
+    ran = cli("convert", model, "-o", folder, *UNPROVED)
+    assert ran.code == 2
+    assert ran.err.startswith("error: ")
+    assert says in ran.err
+    assert names(tmp_path) == ["classifier.onnx", "link"]
+
+
+@pytest.mark.parametrize("name", ["a/b", "..", "", "nul\0", "n" * 300])
+def test_names_of_files_that_cannot_be(cli, model, tmp_path, name):
+    ran = cli("convert", model, "-o", "out", f"--name={name}", *UNPROVED)
+    assert (ran.code, "error: internal" in ran.err) == ((2, False) if name else (0, False))
+    assert (tmp_path / "out").exists() == (not name)
+
+
+@pytest.mark.parametrize(
+    "name", ["-o.onnx", 'a"b\n# layer {}.onnx', "🦙.onnx", " .onnx", "$(id).onnx", "n" * 240 + ".onnx"]
+)
+def test_names_of_models(cli, model, tmp_path, name):
+    """The default folder and files are named after the model, and the prototxt's header quotes it."""
+    path = model.rename(tmp_path / name)
+    assert cli("convert", path, "--no-caffe-run").code == 0
+    assert whole_or_nothing(tmp_path / path.stem)
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_a_folder_without_permission(cli, model, tmp_path):
+    (tmp_path / "out").mkdir(mode=0o500)
+    assert cli("convert", model, "-o", "out", *UNPROVED).code == 2
+
+
+def test_intermediates_where_a_file_is(cli, model, tmp_path):
+    ran = cli("convert", model, "-o", "out", "--save-intermediate", model, *UNPROVED)
+    assert ran.code == 2
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.fixture
+def small_disk(tmp_path) -> Iterator[Path]:
+    """A file system of 64 KiB."""
+    place = tmp_path / "disk"
+    place.mkdir()
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(place)], capture_output=True, check=False
+    )
+    if mounted.returncode:
+        pytest.skip(f"no tmpfs can be mounted here: {mounted.stderr.decode().strip()}")
+    yield place
+    subprocess.run(["umount", str(place)], check=True)
+
+
+def test_a_full_disk(cli, tmp_path, small_disk):
+    arithmetic = save("arithmetic", tmp_path)
+    assert cli("convert", arithmetic, "-o", small_disk / "out", "--name", "net", *UNPROVED).code == 0
+    before = {path.name: path.read_bytes() for path in (small_disk / "out").iterdir()}
+    (small_disk / "filler").write_bytes(bytes(64))
+    with (small_disk / "filler").open("wb", buffering=0) as filler:
+        try:
+            while filler.write(bytes(512)):
+                pass
+        except OSError:
+            pass
+    ran = cli("convert", arithmetic, "-o", small_disk / "out", "--name", "net", *UNPROVED)
+    assert ran.code == 2
+    assert "No space left" in ran.err
+    assert {path.name: path.read_bytes() for path in (small_disk / "out").iterdir()} == before
+    assert cli("convert", arithmetic, "-o", small_disk / "new", *UNPROVED).code == 2
+    assert not (small_disk / "new").exists()
+
+
+def run_killed(model: Path, folder: Path, moves: int) -> None:
+    words = [
+        sys.executable,
+        "-c",
+        KILLED,
+        str(moves),
+        "convert",
+        str(model),
+        "-o",
+        str(folder),
+        "--name",
+        "net",
+        *UNPROVED,
+    ]
+    assert subprocess.run(words, capture_output=True, check=False).returncode == -9
+
+
+@pytest.mark.parametrize("moves", [0, 1, 2])
+@pytest.mark.parametrize("over", [False, True], ids=["new", "over_an_export"])
+def test_killed_between_two_files(cli, model, tmp_path, moves, over):
+    out = tmp_path / "out"
+    other = save("decoder", tmp_path)
+    if over:
+        assert cli("convert", other, "-o", out, "--name", "net", *UNPROVED).code == 0
+    run_killed(model, out, moves)
+    assert not whole_or_nothing(out)
+    assert cli("convert", model, "-o", out, "--name", "net", *UNPROVED).code == 0
+    assert whole_or_nothing(out)
+    assert (
+        names(out) == sorted(path.name for path in out.iterdir()) == ["net.caffemodel", "net.map.json", "net.prototxt"]
+    )
+
+
+def test_two_models_into_one_folder_at_once(tmp_path):
+    models = [save(name, tmp_path) for name in ("classifier", "decoder")]
+    out = tmp_path / "out"
+    for _ in range(2):
+        running = [
+            subprocess.Popen(
+                [sys.executable, "-m", "onnx2caffe", "convert", str(path), "-o", str(out), "--name", "net", *UNPROVED],
+                stdout=subprocess.DEVNULL,
+            )
+            for path in models
+        ]
+        assert [process.wait() for process in running] == [0, 0]
+        assert whole_or_nothing(out)
+        assert len(list(out.iterdir())) == 3
