@@ -137,19 +137,31 @@ def _beyond(
 
 
 def _parts(wiring: Wiring, levels: Mapping[ir.Node, int]) -> list[Part]:
-    outputs = set(wiring.graph.outputs)
+    outputs = {value: number for number, value in reversed([*enumerate(wiring.graph.outputs)])}
+    ranks = _ranks(wiring, outputs)
     parts = []
     for level in sorted(set(levels.values())):
         nodes = tuple(node for node in wiring.nodes if levels[node] == level)
         own = set(nodes)
         read = dict.fromkeys(value for node in nodes for value in wiring.reads[node])
         made = [value for node in nodes for value in node.outputs]
+        leaving = [v for v in made if v in outputs or any(reader not in own for reader in wiring.readers[v])]
         parts.append(
             Part(
                 level % 2 == 1,
                 nodes,
                 tuple(value for value in read if wiring.makers.get(value) not in own),
-                tuple(v for v in made if v in outputs or any(reader not in own for reader in wiring.readers[v])),
+                tuple(sorted(leaving, key=lambda value: ranks[value])),
             )
         )
     return parts
+
+
+def _ranks(wiring: Wiring, outputs: Mapping[ir.Value, int]) -> dict[ir.Value, int]:
+    """Per value the number of the model's first output that it is or leads to: a head's values stay together."""
+    ranks: dict[ir.Value, int] = {}
+    for node in reversed(wiring.nodes):
+        for value in node.outputs:
+            behind = (ranks[other] for reader in wiring.readers[value] for other in reader.outputs)
+            ranks[value] = outputs.get(value, min(behind, default=len(outputs)))
+    return ranks

@@ -82,6 +82,7 @@ def whole(model: ir.Model, target: Target, wishes: Wishes) -> Plan:
     part = Part(True, tuple(graph), tuple(graph.inputs), tuple(graph.outputs))
     total = sum(map(macs, graph))
     piece = _lowered(part, graph.name or "net", target, wishes, Names())
+    _check_names([piece], wishes.names)
     return Plan((piece,), {}, total, total)
 
 
@@ -154,6 +155,7 @@ class _Partition:
             self._bar(part.nodes, text)
 
     def _finished(self, pieces: Sequence[Piece]) -> Plan:
+        _check_names(pieces, self._wishes.names)
         nodes = [node for piece in pieces if piece.net is None for node in piece.part.nodes]
         reasons = {node: self._reasons.get(node, LATE) for node in nodes}
         total = sum(self._macs.values())
@@ -263,6 +265,16 @@ def _wanted_names(lowered: Lowered, names: Mapping[str, str]) -> dict[str, str]:
         for tensor in canon.tensors(value)
         if tensor.name in names and blob.name in lowered.net.outputs
     }
+
+
+def _check_names(pieces: Iterable[Piece], names: Mapping[str, str]) -> None:
+    """Raise UsageError where a name is wanted for what no net puts out, or twice."""
+    made = [value for piece in pieces if piece.net is not None for value in piece.part.outputs]
+    known = dict.fromkeys(tensor.name for value in made for tensor in canon.tensors(value))
+    if lost := [name for name in names if name not in known]:
+        raise UsageError(f"--rename {lost[0]}: no output of a net has that name", f"outputs: {', '.join(known)}")
+    if len(set(names.values())) < len(names):
+        raise UsageError("--rename gives two outputs one name", "choose different names")
 
 
 def _faults(piece: Piece, target: Target) -> dict[ir.Node, str]:

@@ -1,0 +1,239 @@
+"""What an export for the mapper looks like: in place, outputs and names as the `.wk` has them, marks, one `.wk`."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+from google.protobuf import text_format
+
+from onnx2caffe import api
+from onnx2caffe.caffe.layers import Concat, Input, ReLU, Reshape, Slice
+from onnx2caffe.caffe.net import Net, Placed
+from onnx2caffe.caffe.proto import message
+from onnx2caffe.caffe.read import read_net
+from onnx2caffe.caffe.site import read_sites
+from onnx2caffe.caffe.wire import read_weights
+from onnx2caffe.errors import UsageError
+from onnx2caffe.targets.nnie.examine import examine
+from onnx2caffe.targets.nnie.finish import NAME_LENGTH, for_mapper
+from onnx2caffe.targets.nnie.rules import load_rules
+from tests.nnie.models import Graph, classifier, detector, read_map, save, warped
+
+FAST = {"caffe_run": False, "target": "nnie"}
+
+
+def convert(model, folder, **options):
+    return api.convert(save(model, folder), folder / "out", **{**FAST, **options})
+
+
+def parsed(path):
+    return text_format.Parse(path.read_text(), message("NetParameter")())
+
+
+def lines(net) -> list[tuple[str, list[str], list[str]]]:
+    return [(layer.name, list(layer.bottom), list(layer.top)) for layer in net.layer]
+
+
+def forbidden(path):
+    rules = load_rules()
+    return [f for f in examine(read_sites(path), rules) if rules[f.rule].forbidden]
+
+
+class TestInPlace:
+    def test_both_tensors_are_proved(self, tmp_path, pycaffe):
+        done = convert(warped(), tmp_path, caffe_run=True)
+        net = parsed(tmp_path / "out" / "m.seg2.prototxt")
+        assert ("n_r2", ["r2"], ["r2"]) in lines(net)
+        tensors = read_map(tmp_path / "out")["tensors"]
+        assert tensors["c2"] == {"segment": 2, "blob": "r2", "layer": "n_c2", "shape": [1, 6, 12, 16]}
+        assert tensors["r2"] == {"segment": 2, "blob": "r2", "shape": [1, 6, 12, 16]}
+        assert {"c2", "r2"} <= {row.tensor for row in done.proof.rows if row.runtime == "pycaffe"}
+
+    def test_not_where_somebody_else_reads_the_value_before(self, tmp_path):
+        g = Graph()
+        g.node("Relu", [g.conv("x", "c", 3, 4)], "r")
+        g.node("Add", ["c", "r"], "sum")
+        convert(g.model({"x": [1, 3, 8, 8]}, ["sum"]), tmp_path)
+        assert ("n_r", ["c"], ["r"]) in lines(parsed(tmp_path / "out" / "m.prototxt"))
+
+    def test_not_where_the_value_before_is_an_output(self, tmp_path):
+        g = Graph()
+        g.node("Relu", [g.conv("x", "c", 3, 4)], "r")
+        done = convert(g.model({"x": [1, 3, 8, 8]}, ["r", "c"]), tmp_path)
+        assert done.proof.ok
+
+    def test_not_behind_what_shares_memory(self):
+        net = Net(
+            "n",
+            [
+                Placed("x", Input(shape=((1, 4, 2, 2),)), (), ("x",)),
+                Placed("shape", Reshape(shape=(0, 2, 2, 4)), ("x",), ("y",)),
+                Placed("relu", ReLU(), ("y",), ("z",)),
+            ],
+            {"x": (1, 4, 2, 2), "y": (1, 2, 2, 4), "z": (1, 2, 2, 4)},
+            ["x"],
+            ["z"],
+        )
+        assert for_mapper(net, {}).layers[-1].bottoms == ("y",)
+
+
+class TestOutputs:
+    def test_one_that_is_read_inside_gets_a_copy_nobody_reads(self, tmp_path):
+        convert(warped(), tmp_path)
+        net = read_net(tmp_path / "out" / "m.seg1.prototxt", None)
+        document = read_map(tmp_path / "out")
+        assert net.outputs == [document["segments"][0]["outputs"]["r1"]["blob"]]
+
+        g = Graph()
+        g.node("Relu", [g.conv("x", "c", 3, 4)], "r")
+        g.conv("r", "d", 4, 4)
+        done = convert(g.model({"x": [1, 3, 8, 8]}, ["d", "r"]), tmp_path)
+        net = read_net(tmp_path / "out" / "m.prototxt", None)
+        assert net.outputs == ["d", "r"]
+        assert isinstance(net.layers[-1].layer, Concat)
+        assert read_map(tmp_path / "out")["tensors"]["r"]["blob"] != "r"
+        assert done.proof.ok
+
+    def test_they_come_in_the_order_of_the_model(self, tmp_path):
+        g = Graph()
+        g.conv("x", "trunk", 3, 4)
+        for name in ("b", "a", "c"):
+            g.node("Sigmoid", [g.conv("trunk", f"conv_{name}", 4, 4)], name)
+        convert(g.model({"x": [1, 3, 8, 8]}, ["c", "a", "b"]), tmp_path)
+        net = read_net(tmp_path / "out" / "m.prototxt", None)
+        assert net.outputs == ["c", "a", "b"]
+        heads = [f"n_{layer}" for name in "cab" for layer in (f"conv_{name}", name)]
+        assert [placed.name for placed in net] == ["x", "n_trunk", *heads]
+
+    def test_three_axes_become_a_map_again(self, tmp_path):
+        g = Graph()
+        g.conv("x", "c", 3, 4)
+        g.node("Reshape", ["c", g.constant("shape", np.array([1, 4, 64]))], "flat")
+        done = convert(g.model({"x": [1, 3, 8, 8]}, ["flat"]), tmp_path)
+        net = read_net(tmp_path / "out" / "m.prototxt", None)
+        assert [net.shapes[blob] for blob in net.outputs] == [(1, 4, 8, 8)]
+        assert done.proof.ok
+
+    def test_tops_that_nobody_reads_are_one_output(self):
+        net = Net(
+            "n",
+            [
+                Placed("x", Input(shape=((1, 6, 2, 2),)), (), ("x",)),
+                Placed("cut", Slice(axis=1, slice_point=(2, 4), tops=3), ("x",), ("a", "b", "c")),
+                Placed("relu", ReLU(), ("b",), ("y",)),
+            ],
+            {"x": (1, 6, 2, 2), **dict.fromkeys("abcy", (1, 2, 2, 2))},
+            ["x"],
+            ["y"],
+        )
+        done = for_mapper(net, {})
+        read = {blob for placed in done for blob in placed.bottoms}
+        assert len([top for placed in done for top in placed.tops if top not in read]) == 2
+
+
+class TestNames:
+    LONG = "model/backbone/stage3/block_with_a_long_name/head_{}/BiasAdd:0"
+
+    def test_inputs_and_outputs_are_short_unlike_and_plain(self, tmp_path):
+        g = Graph()
+        source = "data \u00e9 of a very long name indeed/input:0"
+        outputs = [self.LONG.format(n) for n in ("a", "b")]
+        for name in outputs:
+            g.conv(source, name, 3, 4)
+        done = convert(g.model({source: [1, 3, 8, 8]}, outputs), tmp_path)
+        net = read_net(tmp_path / "out" / "m.prototxt", None)
+        ports = [*net.inputs, *net.outputs]
+        assert len(set(ports)) == 3
+        assert all(len(name) <= NAME_LENGTH and re.fullmatch(r"[A-Za-z0-9_./:-]+", name) for name in ports)
+        segment = read_map(tmp_path / "out")["segments"][0]
+        assert list(segment["inputs"]) == [source]
+        assert list(segment["outputs"]) == outputs
+        assert done.proof.ok
+        assert not forbidden(tmp_path / "out" / "m.prototxt")
+
+    @pytest.mark.parametrize("target", ["nnie", "caffe"])
+    def test_rename(self, tmp_path, target):
+        """A blob of that name gives way; the tensors keep theirs."""
+        g = Graph()
+        g.node("Relu", [g.conv("x", "c", 3, 4)], "r")
+        g.node("MaxPool", ["r"], "p", kernel_shape=[2, 2], strides=[2, 2])
+        done = convert(g.model({"x": [1, 3, 8, 8]}, ["p"]), tmp_path, target=target, renames={"p": "r"})
+        document = read_map(tmp_path / "out")
+        assert document["outputs"][0]["name"] == "p"
+        assert document["segments"][0]["outputs"]["p"]["blob"] == "r"
+        assert document["tensors"]["r"]["blob"] != "r"
+        assert done.proof.ok
+        assert {"c", "r", "p"} <= {row.tensor for row in done.proof.rows}
+
+    def test_rename_of_what_is_no_output(self, tmp_path):
+        with pytest.raises(UsageError, match="--rename nothing") as problem:
+            convert(warped(), tmp_path, renames={"nothing": "x"})
+        assert problem.value.hint == "outputs: r1, s"
+
+
+class TestMarks:
+    def test_the_marked_net_differs_in_names_only(self, tmp_path):
+        convert(classifier(), tmp_path, hp=["c1"], report=["r1"], cpu=["n_pool"], tail="full")
+        plain, marks = (parsed(tmp_path / "out" / f"m{kind}.prototxt") for kind in ("", ".marked"))
+        assert {layer.name for layer in marks.layer} - {layer.name for layer in plain.layer} == {
+            "n_c1_hp",
+            "n_pool_cpu",
+        }
+        (relu,) = (layer for layer in marks.layer if layer.type == "ReLU")
+        assert list(relu.top) == ["r1", "r1_report"]
+        for one, other in zip(plain.layer, marks.layer, strict=True):
+            other.name = re.sub("_(hp|cpu)$", "", other.name)
+            kept = [top for top in other.top if not top.endswith("_report")]
+            del other.top[:]
+            other.top.extend(kept)
+            assert one == other
+
+    def test_the_caffemodel_holds_marked_layers_twice(self, tmp_path, pycaffe):
+        done = convert(classifier(), tmp_path, hp=["n_c1"], caffe_run=True)
+        weights = read_weights(tmp_path / "out" / "m.caffemodel")
+        for one, other in zip(weights["n_c1"], weights["n_c1_hp"], strict=True):
+            np.testing.assert_array_equal(one.values, other.values)
+        assert done.proof.ok
+
+    def test_unknown_name(self, tmp_path):
+        with pytest.raises(UsageError, match="--hp n_c2") as problem:
+            convert(classifier(), tmp_path, hp=["n_c2"])
+        assert "n_c1" in problem.value.hint
+
+    @pytest.mark.parametrize("name", ["r1", "c1"])
+    def test_where_none_may_stand(self, tmp_path, name):
+        """An in-place activation, and the layer right after the data."""
+        with pytest.raises(UsageError, match="E08"):
+            convert(classifier(), tmp_path, cpu=[name])
+
+    def test_only_for_the_mapper(self, tmp_path):
+        with pytest.raises(UsageError, match="for the mapper") as problem:
+            convert(classifier(), tmp_path, target="caffe", hp=["c1"])
+        assert problem.value.hint == "--target nnie"
+
+
+class TestSingleWk:
+    def test_parts_between_are_custom_layers(self, tmp_path):
+        convert(warped(), tmp_path, single_wk=True, hp=["c2"])
+        net = parsed(tmp_path / "out" / "m.wk.prototxt")
+        (custom,) = (layer for layer in net.layer if layer.type == "Custom")
+        assert list(custom.bottom) == ["r1", "grid"]
+        assert list(custom.top) == ["warped"]
+        assert [list(shape.dim) for shape in custom.custom_param.shape] == [[1, 8, 12, 16]]
+        fields = {field.name for field, _ in custom.ListFields()}
+        assert fields == {"name", "type", "bottom", "top", "custom_param"}
+        assert {"n_c1", "n_c2_hp"} <= set(read_weights(tmp_path / "out" / "m.wk.caffemodel"))
+        assert not forbidden(tmp_path / "out" / "m.wk.prototxt")
+
+    def test_one_net_is_one_wk_already(self, tmp_path):
+        done = convert(classifier(), tmp_path, single_wk=True, tail="full")
+        assert not [path for path in done.files if ".wk." in path.name]
+
+
+@pytest.mark.parametrize("model", [warped, detector, classifier])
+@pytest.mark.parametrize("tail", ["auto", "none", "full"])
+def test_the_mapper_has_nothing_against_any_net(tmp_path, model, tail):
+    done = convert(model(), tmp_path, tail=tail, single_wk=True)
+    assert not [f for path in done.files if path.suffix == ".prototxt" for f in forbidden(path)]

@@ -1,0 +1,281 @@
+"""Models as nets and ONNX parts between them: what goes where, and the whole proved end to end."""
+
+from __future__ import annotations
+
+import numpy as np
+import onnx
+import onnx_ir as ir
+import onnxruntime
+import pytest
+
+from onnx2caffe import api
+from onnx2caffe.errors import NotConvertible, RulesViolated, UsageError
+from onnx2caffe.frontend import from_proto
+from onnx2caffe.partition.cut import cut
+from onnx2caffe.partition.flow import FlowNetwork
+from onnx2caffe.partition.tail import behind_weights, decoding
+from onnx2caffe.partition.weights import macs
+from onnx2caffe.partition.wiring import Wiring
+from tests.nnie.models import Graph, classifier, detector, read_map, save, warped
+
+FAST = {"caffe_run": False}
+
+
+def convert(model, folder, **options):
+    return api.convert(save(model, folder), folder / "out", **{**FAST, **options})
+
+
+def files(folder):
+    return sorted(path.name for path in (folder / "out").iterdir())
+
+
+@pytest.mark.parametrize("target", ["caffe", "bvlc", "nnie"])
+def test_what_no_caffe_has_stays_onnx_in_between(tmp_path, target):
+    done = convert(warped(), tmp_path, target=target, partition=True)
+    assert files(tmp_path) == [
+        "m.cpu1.onnx",
+        "m.map.json",
+        "m.seg1.caffemodel",
+        "m.seg1.prototxt",
+        "m.seg2.caffemodel",
+        "m.seg2.prototxt",
+    ]
+    document = read_map(tmp_path / "out")
+    assert [s["kind"] for s in document["segments"]] == ["caffe", "onnx", "caffe"]
+    assert set(document["files"]) == set(files(tmp_path)) - {"m.map.json"}
+    assert {"c1", "r1", "c2", "r2", "s"} <= set(document["tensors"])
+    assert done.proof.ok
+    assert {"c1", "r1", "warped", "c2", "r2", "s"} <= {row.tensor for row in done.proof.rows}
+    assert "100.0 % of MACs" in done.summary
+    assert "GridSample: not legal" in done.summary
+
+
+def test_in_every_caffe_there_is(tmp_path, pycaffe):
+    done = convert(warped(), tmp_path, target="nnie", caffe_run=True)
+    assert {row.runtime for row in done.proof.rows} == {"builtin", "pycaffe"}
+
+
+@pytest.mark.parametrize("target", ["caffe", "bvlc"])
+def test_other_targets_refuse_unless_asked(tmp_path, target):
+    with pytest.raises(NotConvertible, match="GridSample 'n_warped'"):
+        convert(warped(), tmp_path, target=target)
+
+
+def test_nnie_refuses_when_asked(tmp_path):
+    with pytest.raises(NotConvertible) as problem:
+        convert(warped(), tmp_path, target="nnie", partition=False)
+    assert [blocked.op for blocked in problem.value.blocked] == ["GridSample"]
+
+
+def test_nothing_legal_is_refused_with_all_nodes(tmp_path):
+    g = Graph()
+    g.conv("x", "c", 3, 4)
+    model = g.model({"x": [2, 3, 8, 8]}, ["c"])
+    with pytest.raises(NotConvertible, match="batch 2"):
+        convert(model, tmp_path, target="nnie")
+
+
+class TestTail:
+    def test_auto_ends_before_the_decode(self, tmp_path):
+        done = convert(detector(), tmp_path, target="nnie")
+        ends = read_map(tmp_path / "out")["segments"][0]["outputs"]
+        assert {"box0", "box1", "score0", "score1"} == set(ends)
+        assert "decode" in done.summary
+        assert done.proof.ok
+
+    def test_none_ends_with_the_last_weights(self, tmp_path):
+        convert(detector(), tmp_path, target="nnie", tail="none")
+        assert set(read_map(tmp_path / "out")["segments"][0]["outputs"]) == {"box0", "box1", "cls0", "cls1"}
+
+    def test_full_keeps_what_is_legal(self, tmp_path):
+        done = convert(detector(), tmp_path, target="caffe", partition=True, tail="full")
+        assert [s["kind"] for s in read_map(tmp_path / "out")["segments"]] == ["caffe"]
+        assert "CPU" not in done.summary
+
+    def test_the_integral_over_bins_and_one_kind_of_maps_are_no_decode(self):
+        g = Graph()
+        g.conv("x", "c", 3, 8)
+        g.node("Reshape", ["c", g.constant("four", np.array([1, 2, 4, 16]))], "bins")
+        g.node("Softmax", ["bins"], "soft", axis=2)
+        g.node("Transpose", ["soft"], "last", perm=[0, 1, 3, 2])
+        g.node("MatMul", ["last", g.constant("ramp", np.arange(4, dtype=np.float32).reshape(4, 1))], "mean")
+        model = from_proto(g.model({"x": [1, 3, 4, 4]}, ["mean"])).model
+        wiring = Wiring(model.graph)
+        tail = behind_weights(wiring, {node: macs(node) for node in wiring.nodes})
+        assert {node.op_type for node in tail} >= {"Softmax", "MatMul"}
+        assert not decoding(wiring, tail)
+
+    def test_exp_and_unlike_tensors_are(self):
+        model = from_proto(detector()).model
+        wiring = Wiring(model.graph)
+        tail = behind_weights(wiring, {node: macs(node) for node in wiring.nodes})
+        begun = {value.name for node in decoding(wiring, tail) for value in node.outputs}
+        assert {"moved0", "decoded1", "boxes", "all"} <= begun
+        assert not begun & {"score0", "scores", "cls0"}
+
+
+class TestCut:
+    @pytest.mark.parametrize("name", ["r1", "n_r1"])
+    def test_at_a_tensor_or_node(self, tmp_path, name):
+        done = convert(classifier(), tmp_path, target="caffe", partition=True, cuts=[name])
+        segments = read_map(tmp_path / "out")["segments"]
+        assert [s["kind"] for s in segments] == ["caffe", "onnx"]
+        assert list(segments[0]["outputs"]) == ["r1"]
+        assert "asked for" in done.summary
+        assert done.proof.ok
+
+    def test_at_a_tensor_that_passes_would_fold_away(self, tmp_path):
+        g = Graph()
+        g.conv("x", "c1", 3, 8)
+        g.node("Mul", ["c1", g.constant("k", np.float32(3))], "m1")
+        g.conv("m1", "c2", 8, 8)
+        convert(g.model({"x": [1, 3, 8, 8]}, ["c2"]), tmp_path, target="nnie", cuts=["c1"])
+        assert list(read_map(tmp_path / "out")["segments"][0]["outputs"]) == ["c1"]
+
+    def test_unknown_name_lists_near_ones(self, tmp_path):
+        with pytest.raises(UsageError, match="--cut pol") as problem:
+            convert(classifier(), tmp_path, target="nnie", cuts=["pol"])
+        assert "pool" in problem.value.hint
+
+
+class TestRequirements:
+    def test_segments(self, tmp_path):
+        with pytest.raises(RulesViolated, match="2 segments; 1 "):
+            convert(warped(), tmp_path, target="nnie", require_segments=1)
+        assert not (tmp_path / "out").exists()
+        assert convert(warped(), tmp_path, target="nnie", require_segments=2).proof.ok
+
+    def test_share_of_multiply_accumulates(self, tmp_path):
+        with pytest.raises(RulesViolated, match="are required"):
+            convert(classifier(), tmp_path, target="nnie", min_nnie_macs=1.0, cuts=["pool"])
+
+
+def test_another_export_in_the_folder_leaves_nothing_behind(tmp_path):
+    convert(warped(), tmp_path, target="nnie")
+    convert(warped(), tmp_path, target="nnie", cuts=["r1"])
+    assert files(tmp_path) == ["m.caffemodel", "m.map.json", "m.prototxt", "m.tail.onnx"]
+
+
+def test_compare_runs_the_stitched_whole(tmp_path):
+    convert(warped(), tmp_path, target="nnie")
+    out = tmp_path / "out"
+    found = api.compare(tmp_path / "m.onnx", out / "m.seg2.prototxt", out / "m.seg2.caffemodel", caffe_run=False)
+    assert found.ok
+    assert {"c1", "warped", "s"} <= {row.tensor for row in found.proof.rows}
+
+
+def test_parts_run_alone(tmp_path):
+    convert(warped(), tmp_path, target="nnie")
+    part = tmp_path / "out" / "m.cpu1.onnx"
+    onnx.checker.check_model(str(part))
+    session = onnxruntime.InferenceSession(str(part), providers=["CPUExecutionProvider"])
+    assert [i.name for i in session.get_inputs()] == ["r1", "grid"]
+
+
+def test_outputs_without_a_net_behind_them(tmp_path):
+    """An output that is an input, and one that is a constant."""
+    g = Graph()
+    g.conv("x", "c", 3, 4)
+    g.node("Identity", ["x"], "same")
+    g.node("Add", [g.constant("one", np.ones(2, np.float32)), "one"], "two")
+    done = convert(g.model({"x": [1, 3, 8, 8]}, ["c", "same", "two"]), tmp_path, target="nnie")
+    assert done.proof.ok
+    assert {row.tensor for row in done.proof.rows} >= {"c", "same", "two"}
+
+
+def test_same_bytes_again(tmp_path):
+    (tmp_path / "again").mkdir()
+    first = convert(detector(), tmp_path, target="nnie")
+    second = convert(detector(), tmp_path / "again", target="nnie")
+    assert [p.read_bytes() for p in first.files] == [p.read_bytes() for p in second.files]
+
+
+class TestMinimumCut:
+    def test_network(self):
+        network = FlowNetwork()
+        a, b = network.vertex(), network.vertex()
+        for tail, head, room in ((0, a, 3), (a, b, 1), (b, 1, 3), (0, b, 1)):
+            network.edge(tail, head, room)
+        assert network.cut(greatest=False) == {0, a}
+        assert network.cut(greatest=True) == {0, a}
+
+    def test_ties(self):
+        network = FlowNetwork()
+        a, b = network.vertex(), network.vertex()
+        for tail, head in ((0, a), (a, b), (b, 1)):
+            network.edge(tail, head, 2)
+        assert network.cut(greatest=False) == {0}
+        assert network.cut(greatest=True) == {0, a, b}
+
+    def test_the_border_is_where_least_crosses(self):
+        """wide -> narrow -> wide, and the net ends at the narrow one."""
+        g = Graph()
+        g.conv("x", "c", 3, 8)
+        g.node("Relu", ["c"], "wide")
+        g.node("MaxPool", ["wide"], "narrow", kernel_shape=[2, 2], strides=[2, 2])
+        g.node("Concat", ["narrow", "narrow"], "again", axis=1)
+        g.node("Concat", ["again", "again"], "much", axis=1)
+        g.node("NonZero", ["much"], "places")
+        model = from_proto(g.model({"x": [1, 3, 8, 8]}, ["places"], ("places",))).model
+        wiring = Wiring(model.graph)
+        barred = {node for node in wiring.nodes if node.op_type == "NonZero"}
+        weights = {node: macs(node) for node in wiring.nodes}
+        parts = cut(wiring, barred, weights, kept=set(), price=lambda v, _: int(np.prod(v.shape or [])), most=8)
+        assert [part.caffe for part in parts] == [True, False]
+        assert [value.name for value in parts[0].outputs] == ["narrow"]
+
+    def test_more_nets_than_there_may_be(self):
+        """The poorest go first."""
+        g = Graph()
+        x = "x"
+        for step, channels in enumerate((4, 16, 4)):
+            g.conv(x, f"c{step}", 4 if step != 2 else 16, channels)
+            x = g.node("Erf", [f"c{step}"], f"e{step}") if step < 2 else f"c{step}"
+        model = from_proto(g.model({"x": [1, 4, 8, 8]}, [x])).model
+        wiring = Wiring(model.graph)
+        barred = {node for node in wiring.nodes if node.op_type == "Erf"}
+        weights = {node: macs(node) for node in wiring.nodes}
+        for most, kept in ((3, 3), (2, 2), (1, 1)):
+            parts = cut(wiring, barred, weights, kept=set(), price=lambda v, _: 1, most=most)
+            assert sum(part.caffe for part in parts) == kept
+            _check_partition(wiring, parts)
+        (net,) = (part for part in parts if part.caffe)
+        assert "c1" in {value.name for node in net.nodes for value in node.outputs} or len(net.nodes) == 1
+
+
+def _check_partition(wiring: Wiring, parts) -> None:
+    """Every node once, and nobody reads what comes later."""
+    place = {node: number for number, part in enumerate(parts) for node in part.nodes}
+    assert set(place) == set(wiring.nodes)
+    for node in wiring.nodes:
+        assert all(place[one] <= place[node] for one in wiring.before(node))
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_random_graphs(seed):
+    """Levels of random graphs: a partition, no barred node on a net, every wanted one on one."""
+    rng = np.random.RandomState(seed)
+    g = Graph()
+    known = ["x"]
+    for number in range(20):
+        a, b = rng.choice(known[-6:]), rng.choice(known[-6:])
+        kind = rng.randint(3)
+        name = f"t{number}"
+        if kind == 0:
+            g.conv(a, name, 4, 4, 1)
+        elif kind == 1:
+            g.node("Erf", [a], name)
+        else:
+            g.node("Add", [a, b], name)
+        known.append(name)
+    read = {i for node in g.nodes for i in node.input}
+    outputs = [name for name in known if name not in read]
+    model: ir.Model = from_proto(g.model({"x": [1, 4, 4, 4]}, outputs)).model
+    wiring = Wiring(model.graph)
+    barred = {node for node in wiring.nodes if node.op_type == "Erf"}
+    weights = {node: macs(node) for node in wiring.nodes}
+    parts = cut(wiring, barred, weights, kept=set(), price=lambda v, _: int(np.prod(v.shape or [])), most=20)
+    _check_partition(wiring, parts)
+    on_nets = {node for part in parts if part.caffe for node in part.nodes}
+    assert not on_nets & barred
+    assert {node for node in wiring.nodes if weights[node]} <= on_nets
