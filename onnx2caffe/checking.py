@@ -125,10 +125,15 @@ class _Checking:
         blocked = obstacles(model, self._target, self._options.recipes)
         findings = [_blocked(b, path) for b in blocked.values()]
         try:
-            plan = partitioned(model, self._target, Wishes(recipes=self._options.recipes))
+            plan = partitioned(model, self._target, Wishes(self._tail, recipes=self._options.recipes))
         except NotConvertible:  # then every node is among the blocked ones
             return findings
         return findings + [found for net in plan.nets for found in self._sites(of_net(net), path)]
+
+    @property
+    def _tail(self) -> str:
+        """Where `convert` ends the nets when it is told nothing."""
+        return "auto" if self._target.partition else "full"
 
     def _log(self, path: Path) -> list[Finding]:
         try:
