@@ -3,8 +3,9 @@
 For a reference r and a candidate c, `e = max|c - r| / max(max|r|, 1e-6)`. Equal is `e ≤ max(1e-4, 10·n)` with a cosine
 of at least 0.9999, where n is the net's own float noise for that tensor: the same e between onnxruntime's runs without
 and with graph optimisations, and between the run on x and the run on x·(1 + 1e-6·noise). A tensor whose own noise is
-above 5e-3, or turns its direction by more than 1e-5, cannot be judged on that input. Integers are held by the share of
-elements that differ.
+above 5e-3, or turns its direction by more than 1e-5, cannot be judged on that input; neither can a *cold* one, whose
+largest value is below 1e-5 and which is off by no more than the rounding of a number near 1 (Caffe's Sigmoid is
+(1 + tanh(x/2)) / 2). Integers are held by the share of elements that differ.
 """
 
 from __future__ import annotations
@@ -44,6 +45,8 @@ _FLIP_CAP = 0.5
 _SMALLEST = 1e-6
 _INFINITE = 1e3
 """Caffe spells infinities as large finite numbers; anything beyond this stands for one."""
+_COLD = 1e-5
+_ROUNDING = 2.0**-23
 _SHAKE_SEED = 7
 
 
@@ -203,7 +206,8 @@ def _judge_floats(sample: Sample, candidate: Array) -> Judgement:
     allowed = max(LIMIT, _NOISE_FACTOR * noise.relative)
     found = distance(sample.finite(sample.plain), sample.finite(candidate))
     equal = found.relative <= allowed and found.cosine >= _LEAST_COSINE
-    return Judgement(_verdict(noise.steady, equal), found.relative, allowed, found.cosine, found.max_abs)
+    cold = not equal and found.max_abs <= _ROUNDING and _peak(sample.finite(sample.plain)) < _COLD
+    return Judgement(_verdict(noise.steady and not cold, equal), found.relative, allowed, found.cosine, found.max_abs)
 
 
 def _same_beyond_finite(sample: Sample, candidate: Array) -> bool:

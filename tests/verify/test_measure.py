@@ -124,3 +124,13 @@ def test_shaking_moves_floats_only():
     moved = shaken(feeds, 1e-6)
     assert moved["n"] is feeds["n"]
     assert 0 < np.abs(moved["x"] - R).max() < 1e-4
+
+
+def test_a_cold_tensor_off_by_rounding_is_unjudged():
+    cold = np.linspace(1e-7, 3e-6, 12, dtype=np.float32)
+    sample = Sample(cold, cold, cold)
+    assert judge(sample, cold + np.float32(5e-8)).verdict is Verdict.UNJUDGED
+    assert judge(sample, cold).verdict is Verdict.EQUAL
+    assert judge(sample, cold + np.float32(1e-6)).verdict is Verdict.DIFFERS
+    warm = np.linspace(1e-3, 3e-2, 12, dtype=np.float32)
+    assert judge(Sample(warm, warm, warm), warm * np.float32(1.001)).verdict is Verdict.DIFFERS
