@@ -13,7 +13,7 @@ from onnx2caffe.errors import FreeDimension, UnreadableFile, Unsupported, UsageE
 __all__ = ["fix_inputs"]
 
 
-_NO_NUMBERS = {
+_NO_NUMBERS: Mapping[int, str] = {
     onnx.TensorProto.STRING: "strings",
     onnx.TensorProto.COMPLEX64: "complex numbers",
     onnx.TensorProto.COMPLEX128: "complex numbers",
