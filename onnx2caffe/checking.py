@@ -121,7 +121,7 @@ class _Checking:
     def _model(self, path: Path) -> list[Finding]:
         """Nodes without a legal form, then what the rules say about the nets that the others become."""
         model = load(path, input_shapes=self._options.input_shapes).model
-        pipeline.run(model, pipeline.pipeline("caffe"))
+        pipeline.run(model, pipeline.pipeline(self._target.exit))
         blocked = obstacles(model, self._target, self._options.recipes)
         findings = [_blocked(b, path) for b in blocked.values()]
         try:

@@ -255,9 +255,12 @@ class _Converting:
             segments=assembly.segments,
             tensors=assembly.tensors,
             layers=assembly.layers,
-            notes=[*loaded.notes, *_approximations(plan), *refusals(plan)],
+            notes=[*loaded.notes, *_approximations(plan), *refusals(plan), *self._remarks(plan)],
             ranges=self._strip.ranges,
         )
+
+    def _remarks(self, plan: Plan) -> list[Note]:
+        return [Note("note", text) for net in plan.nets for text in self._target.remarks(net)]
 
     def _prove(self, folder: Path, written: _Written) -> Proof:
         options, export = self._options, written.export

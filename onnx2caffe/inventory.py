@@ -68,7 +68,7 @@ def inspect(path: Path, target: str = "caffe", input_shapes: Mapping[str, Shape]
         loaded = load(path, input_shapes=input_shapes or {})
         shapes = {t.name: t.shape for value in _values(loaded.model) for t in canon.tensors(value)}
         seen = replace(seen, shapes=shapes, notes=tuple(loaded.notes))
-        pipeline.run(loaded.model, pipeline.pipeline("caffe"))
+        pipeline.run(loaded.model, pipeline.pipeline(rules.exit))
         lower(loaded.model, rules)
     except NotConvertible as problem:
         return replace(seen, blocked=problem.blocked)

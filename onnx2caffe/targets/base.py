@@ -57,3 +57,7 @@ class Target:
     def faults(self, net: Net) -> Sequence[tuple[str, str]]:
         """What rules about whole nets find in a finished one: layer and reason."""
         return ()
+
+    def remarks(self, net: Net) -> Sequence[str]:
+        """What the user should know about a finished net that the target is not known to refuse."""
+        return ()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -41,6 +42,16 @@ class _Nnie(Target):
         """What the rules about neighbours and segments find in a finished net: layer ("" for the net) and reason."""
         findings = examine(of_net(net), {id: rule for id, rule in self.rules.items() if rule.forbidden})
         return [(finding.layer, f"nnie {finding.rule}: {finding.text}") for finding in findings]
+
+    def remarks(self, net: Net) -> Sequence[str]:
+        """What the net holds that nobody has seen compiled: each kind once, with the option that leads around it."""
+        findings = examine(of_net(net), {id: rule for id, rule in self.rules.items() if rule.severity == "unproven"})
+        kinds = Counter((f.rule, f.text, f.option) for f in findings)
+        return [
+            f"unproven on NNIE ({rule}, {self.rules[rule].title}): {text}, {count} layer{'s' * (count > 1)}"
+            f"{f'; another way: {option}' if option else ''}"
+            for (rule, text, option), count in kinds.items()
+        ]
 
 
 _RULES = load_rules()
