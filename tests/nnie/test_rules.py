@@ -11,7 +11,7 @@ from onnx2caffe.errors import UnreadableFile, UsageError
 from onnx2caffe.targets.nnie.cfg import CFG_RULES
 from onnx2caffe.targets.nnie.examine import examine
 from onnx2caffe.targets.nnie.rules import SEVERITIES, Rule, load_rules
-from tests.nnie.cases import BROKEN, CLEAN
+from tests.nnie.cases import BROKEN, CLEAN, one
 from tests.nnie.nets import layer, net, sites
 
 RULES = load_rules()
@@ -100,6 +100,20 @@ def test_all_that_is_wrong_with_one_layer_is_found_with_its_line(tmp_path: Path)
 def test_what_follows_an_unknown_layer_is_still_looked_at(tmp_path: Path):
     text = net(layer("Mystery"), layer("Permute", "permute_param { order: 0 order: 3 }", bottom="it", name="p"))
     assert {("E05", "it"), ("E01", "p")} <= {(f.rule, f.layer) for f in examine(sites(text, tmp_path), RULES)}
+
+
+@pytest.mark.parametrize(
+    ("text", "option"),
+    [
+        (one("DepthwiseConv", "convolution_param { num_output: 4 kernel_size: 3 }"), "--recipe depthwise=conv"),
+        (one("Slice", "slice_param { axis: 3 slice_point: 7 }", top="a,b"), "--recipe crop=dw"),
+        (one("Slice", "slice_param { axis: 1 }", top="a,b"), ""),
+        (one("TanH"), ""),
+    ],
+)
+def test_the_option_beside_an_unseen_construct(text: str, option: str, tmp_path: Path):
+    (finding,) = (f for f in examine(sites(text, tmp_path), RULES) if f.rule == "W22")
+    assert finding.option == option
 
 
 def write(folder: Path, text: str) -> Path:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
+from onnx2caffe.caffe.layers import Slice
 from onnx2caffe.caffe.site import Site, Sites
 from onnx2caffe.targets.nnie import layer_rules  # noqa: F401 - registers the rules
 from onnx2caffe.targets.nnie.cfg import CFG_RULES, Cfg, Setting
@@ -34,14 +35,19 @@ def _layer(site: Site, rules: Mapping[str, Rule], file: str) -> Iterator[Finding
             continue
         if text := see_layer(rule, site):
             refused = refused or rule.severity == "refused"
-            option = rule.when["types"].get(site.type) if rule.id == "W22" else None
-            yield _at(site, Finding.of(rule, text, file=file), option)
+            yield _at(site, Finding.of(rule, text, file=file, option=_option(rule, site)))
 
 
-def _at(site: Site, finding: Finding, option: str | None = None) -> Finding:
-    return replace(
-        finding, layer=site.name, line=site.line, nodes=site.nodes, option=finding.option if option is None else option
-    )
+def _option(rule: Rule, site: Site) -> str:
+    """The rule's, or where it has one per type that of the type; a Slice of channels is no crop."""
+    by_type = rule.when.get("types")
+    if not isinstance(by_type, dict) or (isinstance(site.layer, Slice) and site.layer.axis == 1):
+        return rule.option
+    return str(by_type.get(site.type, rule.option))
+
+
+def _at(site: Site, finding: Finding) -> Finding:
+    return replace(finding, layer=site.name, line=site.line, nodes=site.nodes)
 
 
 def _net(net: Sites, rules: Mapping[str, Rule], file: str) -> Iterator[Finding]:

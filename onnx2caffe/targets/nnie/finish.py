@@ -144,8 +144,9 @@ def _in_place(net: Net) -> Net:
 
 
 def _named(net: Net, wishes: Mapping[str, str]) -> Net:
-    """Names of known characters; those of inputs and outputs short enough, and unlike every other."""
-    ports = dict.fromkeys([*net.inputs, *net.outputs])
+    """Names of known characters; those of inputs and outputs, unread ones too, short enough and unlike every other."""
+    read = {blob for placed in net for blob in placed.bottoms}
+    ports = dict.fromkeys([*net.inputs, *net.outputs, *(blob for blob in net.shapes if blob not in read)])
     blobs: dict[str, str] = {}
     for blob in chain(ports, (blob for blob in net.shapes if blob not in ports)):
         length = NAME_LENGTH if blob in ports else 0
