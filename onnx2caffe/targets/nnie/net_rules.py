@@ -51,7 +51,7 @@ def _cpu_marks(rule: Rule, net: Sites) -> Seen:
 
 @_net_rule("E09")
 def _counts(rule: Rule, net: Sites) -> Seen:
-    when, found = rule.when, segments(net, rule.when["ends"])
+    when, found = rule.when, segments(net)
     if len(found) > when["segments"]:
         yield None, f"{len(found)} segments, at most {when['segments']}"
     if not net.outputs:
@@ -136,6 +136,6 @@ def _memory(rule: Rule, net: Sites) -> Seen:
 def _border(net: Sites) -> dict[str, Site]:
     """The blobs that a segment takes or gives, with a layer to show for each."""
     makers = {top: site for site in net for top in site.tops}
-    parts = segments(net, ("Custom", "Proposal"))
+    parts = segments(net)
     names = chain.from_iterable((*part.inputs, *part.outputs) for part in parts)
     return {name: makers[name] for name in names if name in makers}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from dataclasses import dataclass, field
 
 from onnx2caffe.caffe.site import Site, Sites
@@ -14,6 +13,8 @@ CPU = "_cpu"
 REPORT = "_report"
 """Ends the name of a top that shall be put out."""
 
+_ENDS = frozenset({"Custom", "Proposal"})
+
 
 @dataclass
 class Segment:
@@ -24,13 +25,13 @@ class Segment:
     outputs: list[str] = field(default_factory=list)
 
 
-def segments(net: Sites, ends: Collection[str]) -> list[Segment]:
-    """The segments in order; `ends`: layer types that end one, as do layers marked `_cpu`."""
+def segments(net: Sites) -> list[Segment]:
+    """The segments in order; Custom, Proposal and layers marked `_cpu` end one."""
     level: dict[str, int] = {}
     found: dict[int, Segment] = {}
     for site in net:
         own = max((level.get(blob, 0) for blob in site.bottoms), default=0)
-        cut = _is_cut(site, ends)
+        cut = _is_cut(site)
         level.update(dict.fromkeys(site.tops, own + cut))
         if not cut and site.type != "Input":
             found.setdefault(own, Segment()).layers.append(site)
@@ -39,8 +40,8 @@ def segments(net: Sites, ends: Collection[str]) -> list[Segment]:
     return [found[key] for key in sorted(found)]
 
 
-def _is_cut(site: Site, ends: Collection[str]) -> bool:
-    return site.type in ends or site.name.endswith(CPU)
+def _is_cut(site: Site) -> bool:
+    return site.type in _ENDS or site.name.endswith(CPU)
 
 
 def _border(segment: Segment, net: Sites) -> None:
