@@ -199,7 +199,8 @@ class _Converting:
     def _plan(self, loaded: Loaded) -> Plan:
         """What becomes Caffe: all of the model, or what the target can have of it."""
         options = self._options
-        wishes = Wishes(self._tail, options.cuts, self._recipes(), options.renames)
+        head = self._target.exit == "nnie"
+        wishes = Wishes(self._tail, options.cuts, self._recipes(), options.renames, head)
         plan = (partitioned if self._partitions else whole)(loaded.model, self._target, wishes)
         nets = len(plan.nets)
         if options.require_segments not in (None, nets):

@@ -33,7 +33,7 @@ MAY_IMPORT = {
         "verify",
     },
     "assembly": {"caffe", "caffe.lower", "frontend", "mapfile", "partition", "targets"},
-    "partition": {"caffe", "caffe.layers", "caffe.lower", "targets"},
+    "partition": {"caffe", "caffe.layers", "caffe.lower", "passes", "targets"},
     "export": {"mapfile"},
     "mapfile": {"caffe"},
     "verify": {"caffe", "mapfile", "passes", "runtimes"},

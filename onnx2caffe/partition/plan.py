@@ -19,11 +19,13 @@ from onnx2caffe.partition.cut import Part, cut
 from onnx2caffe.partition.tail import behind_weights, decoding
 from onnx2caffe.partition.weights import macs
 from onnx2caffe.partition.wiring import Wiring
+from onnx2caffe.passes.match import constant_operand
+from onnx2caffe.passes.mean import is_input
 from onnx2caffe.targets.base import Target
 
-__all__ = ["DECODE", "Piece", "Plan", "Wishes", "partitioned", "whole"]
+__all__ = ["ASKED", "DECODE", "HEAD", "LATE", "Piece", "Plan", "Wishes", "partitioned", "whole"]
 
-DECODE, ASKED, LATE = "decode", "asked for", "behind the last net"
+HEAD, DECODE, ASKED, LATE = "head", "decode", "asked for", "behind the last net"
 _UNKNOWN_SHAPE, _NO_INPUT, _NO_IDENTITY = 1 << 70, 1 << 60, 1 << 50
 """What crossing a border costs beyond bytes: a tensor that cannot, that no net can take in, that is not the user's."""
 
@@ -33,13 +35,14 @@ class Wishes:
     """What the user says about the partition.
 
     `tail`: see `tail.py`. `cuts`: tensors, nodes or layers behind which nothing is Caffe. `recipes`: key -> variant.
-    `names`: the user's tensor -> the blob name it shall have.
+    `names`: the user's tensor -> the blob name it shall have. `head`: what is subtracted from an input stays ONNX.
     """
 
     tail: str = "full"
     cuts: Sequence[str] = ()
     recipes: Mapping[str, str] = field(default_factory=dict)
     names: Mapping[str, str] = field(default_factory=dict)
+    head: bool = False
 
 
 @dataclass(frozen=True)
@@ -97,6 +100,11 @@ def partitioned(model: ir.Model, target: Target, wishes: Wishes) -> Plan:
     return _Partition(model, target, wishes).plan()
 
 
+def _is_mean(node: ir.Node) -> bool:
+    found = constant_operand(node) if node.op_type == "Add" else None
+    return found is not None and is_input(found[0])
+
+
 def _give_makers(graph: ir.Graph) -> None:
     """Let a node of its own make each output that is a constant or an input: no net hands those on."""
     for index, value in enumerate(graph.outputs):
@@ -116,6 +124,7 @@ class _Partition:
         self._reasons = {node: "; or ".join(blocked.reasons) for node, blocked in self._blocked.items()}
         self._macs = {node: macs(node) for node in self._wiring.nodes}
         self._weights = self._macs if any(self._macs.values()) else dict.fromkeys(self._wiring.nodes, 1)
+        self._bar_head()
         self._kept = self._bar_tail()
 
     def plan(self) -> Plan:
@@ -160,6 +169,12 @@ class _Partition:
         reasons = {node: self._reasons.get(node, LATE) for node in nodes}
         total = sum(self._macs.values())
         return Plan(tuple(pieces), reasons, total, total - sum(self._macs[node] for node in nodes))
+
+    def _bar_head(self) -> None:
+        """What is subtracted from an input is better done in front: by the mapper's cfg, or on the CPU."""
+        if self._wishes.head:
+            before = self._wiring.ancestors(node for node, count in self._macs.items() if count)
+            self._bar((node for node in before if _is_mean(node)), HEAD)
 
     def _bar_tail(self) -> set[ir.Node]:
         """Give the nodes their reasons that are to stay on the CPU though legal; those that are to stay on a net."""

@@ -10,6 +10,7 @@ Factors are made in float64 and applied to the float32 weights once.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -32,7 +33,7 @@ from onnx2caffe.passes.match import (
     trailing,
 )
 
-__all__ = ["ComposeAffine", "FoldAffineBefore", "FoldAffineBehind", "NormalizeArithmetic"]
+__all__ = ["ComposeAffine", "FoldAffineBefore", "FoldAffineBehind", "NormalizeArithmetic", "arithmetic"]
 
 
 @dataclass(frozen=True)
@@ -206,9 +207,11 @@ class FoldAffineBefore(NodePass):
     claim = "W·(a·x + c) + b = (W·a)·x + (b + W·c), per input channel; c ≠ 0 only where no padding is read"
     ops = frozenset({"Conv", "ConvTranspose", "Gemm", "MatMul"})
 
-    def __init__(self, *, keep_bn: bool = False) -> None:
+    def __init__(self, *, keep_bn: bool = False, stays: Callable[[ir.Value], bool] = lambda _: False) -> None:
+        """`stays`: a shift of this value is not folded."""
         super().__init__()
         self.keep_bn = keep_bn
+        self._stays = stays
 
     def rewrite(self, node: ir.Node, edit: Editor) -> bool:
         """Fold the affine node in front."""
@@ -225,7 +228,7 @@ class FoldAffineBefore(NodePass):
         if affine is None or vectors is None:
             return False
         factor, shift = vectors
-        if np.any(shift) and not after.uniform:
+        if np.any(shift) and (not after.uniform or self._stays(affine.value)):
             return False
         bias = after.response(shift) if np.any(shift) else None
         if bias is not None and after.bias is not None:

@@ -13,6 +13,7 @@ from onnx2caffe.passes.branches import SumBranches
 from onnx2caffe.passes.channels import AbsorbChannelOrder, MergeGathers
 from onnx2caffe.passes.dense import AbsorbMoversIntoDense, NormalizeGemm
 from onnx2caffe.passes.islands import CancelTransposes
+from onnx2caffe.passes.mean import MeanFirst, is_input
 from onnx2caffe.passes.movers import MergeMovers
 from onnx2caffe.passes.noop import DropExpand, DropNoOps, ShareEqualNodes
 from onnx2caffe.passes.norms import FoldAffineIntoNorm, RaiseGroupNorm, RaiseNorm, SimplifyRoots
@@ -23,11 +24,12 @@ from onnx2caffe.passes.space import FoldSpaceToDepthIntoConv, RaiseChannelMovers
 
 __all__ = ["Observer", "pipeline", "run"]
 
+_EXITS = ("caffe", "nnie")
 Observer = Callable[[str, ir.Model], None]
 
 
 def pipeline(exit: str, *, keep_bn: bool = False) -> list[Pass]:
-    """The passes for an exit ("caffe"), in order.
+    """The passes for an exit ("caffe", "nnie"), in order.
 
     `keep_bn` leaves BatchNormalization nodes as they are.
 
@@ -35,8 +37,9 @@ def pipeline(exit: str, *, keep_bn: bool = False) -> list[Pass]:
         ValueError: there is no such exit.
 
     """
-    if exit != "caffe":
-        raise ValueError(f"no exit {exit!r}; there is: 'caffe'")
+    if exit not in _EXITS:
+        raise ValueError(f"no exit {exit!r}; there are: {', '.join(_EXITS)}")
+    eight_bits = exit == "nnie"
     return [
         DropNoOps(),
         DropExpand(),
@@ -68,7 +71,9 @@ def pipeline(exit: str, *, keep_bn: bool = False) -> list[Pass]:
                 ComposeAffine(),
                 FoldAffineIntoNorm(keep_bn=keep_bn),
                 FoldAffineBehind(keep_bn=keep_bn),
-                FoldAffineBefore(keep_bn=keep_bn),
+                # Before the fold that takes the factor it moves.
+                *([MeanFirst()] if eight_bits else []),
+                FoldAffineBefore(keep_bn=keep_bn, stays=is_input if eight_bits else lambda _: False),
                 # After the folds of each round: they make the branches bare Convs.
                 SumBranches(keep_bn=keep_bn),
             ]

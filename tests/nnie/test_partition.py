@@ -279,3 +279,49 @@ def test_random_graphs(seed):
     on_nets = {node for part in parts if part.caffe for node in part.nodes}
     assert not on_nets & barred
     assert {node for node in wiring.nodes if weights[node]} <= on_nets
+
+
+class TestHead:
+    MEAN, STD = (100.0, 110.0, 120.0), (50.0, 60.0, 70.0)
+
+    def _model(self, pads=True, nhwc=False):
+        g = Graph()
+        x = "x"
+        if nhwc:
+            x = g.node("Transpose", ["x"], "nchw", perm=[0, 3, 1, 2])
+        for op, name, numbers in (("Sub", "centred", self.MEAN), ("Div", "scaled", self.STD)):
+            x = g.node(op, [x, g.constant(f"{name}.k", np.array(numbers, np.float32).reshape(1, 3, 1, 1))], name)
+        g.node("Relu", [g.conv(x, "c", 3, 8, 3 if pads else 1)], "r")
+        return g.model({"x": [1, 8, 8, 3] if nhwc else [1, 3, 8, 8]}, ["r"])
+
+    @pytest.mark.parametrize("pads", [True, False])
+    @pytest.mark.parametrize("nhwc", [True, False])
+    def test_mean_in_front_scale_in_the_weights(self, tmp_path, pads, nhwc):
+        done = convert(self._model(pads, nhwc), tmp_path, target="nnie")
+        assert files(tmp_path) == ["m.caffemodel", "m.head.onnx", "m.map.json", "m.prototxt"]
+        head = onnx.load(tmp_path / "out" / "m.head.onnx").graph
+        assert {node.op_type for node in head.node} <= {"Add", "Transpose"}
+        net = (tmp_path / "out" / "m.prototxt").read_text()
+        assert net.count("layer {") == 3
+        assert "Add" in done.summary
+        assert done.proof.ok
+
+    def test_scale_before_mean(self, tmp_path):
+        """x / 255 - mean, then / std, as torchvision does it."""
+        g = Graph()
+        g.node("Mul", ["x", g.constant("k", np.float32(1 / 255))], "unit")
+        g.node("Sub", ["unit", g.constant("m", np.array([0.4, 0.5, 0.6], np.float32).reshape(1, 3, 1, 1))], "centred")
+        g.conv("centred", "c", 3, 8)
+        done = convert(g.model({"x": [1, 3, 8, 8]}, ["c"]), tmp_path, target="nnie")
+        head = onnx.load(tmp_path / "out" / "m.head.onnx").graph
+        (mean,) = (onnx.numpy_helper.to_array(t) for t in head.initializer)
+        np.testing.assert_allclose(mean.ravel(), [-102, -127.5, -153], rtol=1e-6)
+        assert (tmp_path / "out" / "m.prototxt").read_text().count("layer {") == 2
+        assert done.proof.ok
+
+    def test_scale_alone_needs_no_head(self, tmp_path):
+        g = Graph()
+        g.node("Mul", ["x", g.constant("k", np.float32(1 / 255))], "unit")
+        g.conv("unit", "c", 3, 8)
+        convert(g.model({"x": [1, 3, 8, 8]}, ["c"]), tmp_path, target="nnie")
+        assert files(tmp_path) == ["m.caffemodel", "m.map.json", "m.prototxt"]

@@ -59,6 +59,7 @@ _RULES = load_rules()
 NNIE = _Nnie(
     "nnie",
     frozenset(_RULES["E05"].when["types"]),
+    exit="nnie",
     partition=True,
     max_segments=_RULES["E09"].when["segments"],
     max_ports=_RULES["E09"].when["outputs"],
