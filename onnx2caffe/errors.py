@@ -81,13 +81,23 @@ class Blocked:
         return f"{self.op} {self.node!r}: {'; or '.join(self.reasons)}"
 
 
+_WAYS_ROUND = (
+    "--partition leaves such nodes in small ONNX files for the CPU and converts the rest; "
+    "--output TENSOR ends the net in front of them"
+)
+
+
 class NotConvertible(Unsupported):
-    """All nodes that stop a conversion, gathered (`blocked`)."""
+    """All nodes that stop a conversion, gathered (`blocked`); those of one op and one reason share a line."""
 
     def __init__(self, blocked: Sequence[Blocked], hint: str = "") -> None:
         self.blocked = tuple(blocked)
         head = f"{len(blocked)} node{'s' * (len(blocked) > 1)} cannot be converted:"
-        super().__init__("\n".join([head, *(f"  {b}" for b in blocked)]), hint)
+        alike: dict[tuple[str, tuple[str, ...]], list[str]] = {}
+        for b in blocked:
+            alike.setdefault((b.op, b.reasons), []).append(b.node)
+        lines = [f"  {op} {', '.join(map(repr, nodes))}: {'; or '.join(why)}" for (op, why), nodes in alike.items()]
+        super().__init__("\n".join([head, *lines]), hint or _WAYS_ROUND)
 
 
 class NoReference(Onnx2CaffeError):

@@ -101,7 +101,7 @@ def _say_conversion(conversion: Conversion, arguments: argparse.Namespace) -> No
     from onnx2caffe.verify.report import summary
 
     outputs = {port.name for port in conversion.outputs}
-    _say_rows([row for row in proof.rows if arguments.verbose or row.tensor in outputs])
+    _say_rows([row for row in proof.rows if arguments.verbose or row.tensor in outputs], each=arguments.verbose)
     say(f"{summary(proof)}{_advice(proof, arguments)}")
 
 
@@ -116,11 +116,12 @@ def _say_note(note: Note) -> None:
     aside(printable(f"{note.level}: {note.text}{nodes}"))
 
 
-def _say_rows(rows: list[Row]) -> None:
-    from onnx2caffe.verify.report import COLUMNS, cells
+def _say_rows(rows: list[Row], each: bool) -> None:
+    """A table of the rows; a tensor that is equal in every runtime has one line, unless `each` is wanted."""
+    from onnx2caffe.verify.report import COLUMNS, cells, merged
 
     if rows:
-        table(COLUMNS, [cells(row) for row in rows])
+        table(COLUMNS, [cells(row) for row in (rows if each else merged(rows))])
 
 
 def _conversion_json(conversion: Conversion) -> dict[str, Any]:
@@ -163,7 +164,7 @@ def _compare(arguments: argparse.Namespace) -> int:
         say_json({**to_json(proof), "unmapped": list(result.unmapped)})
         return 0 if result.ok else 1
     rows = list(proof.rows if arguments.all else rows_to_first_difference(proof))
-    _say_rows(rows)
+    _say_rows(rows, each=arguments.all)
     if len(rows) < len(proof.rows):
         say(f"… {len(proof.rows) - len(rows)} more rows after the first that differs: --all shows them")
     if result.unmapped:
@@ -196,18 +197,12 @@ def _doctor(arguments: argparse.Namespace) -> int:
     if arguments.json:
         say_json([asdict(state) for state in states])
         return 0
-    rows = [
-        (
-            state.name,
-            "found" if state.found else "not found",
-            state.version or "-",
-            state.where or "-",
-            ", ".join(state.missing_layers) or "-",
-            state.hint or "-",
-        )
-        for state in states
-    ]
-    table(("runtime", "state", "version", "where", "missing layer types", "how to get it"), rows)
+    for state in states:
+        say(f"{state.name:8}  {f'found: {state.version}, {state.where}' if state.found else 'not found'}")
+        if state.missing_layers:
+            say(f"          lacks the layer types {', '.join(state.missing_layers)}")
+        if state.hint:
+            say(f"          {state.hint}")
     return 0
 
 

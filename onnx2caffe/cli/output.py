@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import shutil
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TextIO
@@ -55,13 +56,19 @@ def table(
     """Print a table: aligned columns, with lines and colour on a terminal; there `wrap` lets every column wrap."""
     stream = stream or sys.stdout
     safe = [[printable(cell) for cell in row] for row in rows]
-    if stream.isatty():
+    widths = [max(map(len, column)) for column in zip(header, *safe, strict=True)]
+    if stream.isatty() and (wrap or sum(widths[_NAMES:]) + len(widths) + _ROOM < shutil.get_terminal_size().columns):
         _rich_table(header, safe, stream, wrap)
         return
-    widths = [max(map(len, column)) for column in zip(header, *safe, strict=True)]
     for row in (header, *safe):
         line = "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))
         stream.write(line.rstrip() + "\n")
+
+
+_NAMES = 2
+"""The first columns hold names, which a narrow terminal shortens; figures it never does."""
+_ROOM = 20
+"""What names need at least; a terminal with less gets plain lines, which wrap and lose nothing."""
 
 
 def _rich_table(header: Sequence[str], rows: Sequence[Sequence[str]], stream: TextIO, wrap: bool) -> None:
@@ -72,7 +79,12 @@ def _rich_table(header: Sequence[str], rows: Sequence[Sequence[str]], stream: Te
 
     shown = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
     for place, name in enumerate(header):
-        shown.add_column(name, overflow="fold", no_wrap=not wrap and 2 <= place < len(header) - 1)
+        if wrap or place == len(header) - 1:
+            shown.add_column(name, overflow="fold", min_width=len(name))
+        elif place < _NAMES:
+            shown.add_column(name, overflow="ellipsis", no_wrap=True)
+        else:
+            shown.add_column(name, no_wrap=True, min_width=max(len(row[place]) for row in (header, *rows)))
     for row in rows:
         style = "red" if row[-1].startswith("differs") else ""
         shown.add_row(*(Text(cell, style) for cell in row))

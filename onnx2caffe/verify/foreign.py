@@ -54,7 +54,7 @@ class UserGraph:
 
 def _port(value: onnx.ValueInfoProto, given: Shape | None) -> Port:
     tensor = value.type.tensor_type
-    dims = [d.dim_value if d.HasField("dim_value") else 0 for d in tensor.shape.dim]
+    dims = [max(d.dim_value, 0) for d in tensor.shape.dim]  # Paddle writes -1 for a free one
     if given is not None and len(given) == len(dims) and all(d in (0, g) for d, g in zip(dims, given, strict=True)):
         dims = list(given)
     if not all(dims):
@@ -66,7 +66,8 @@ def _port(value: onnx.ValueInfoProto, given: Shape | None) -> Port:
 
 
 def _written(value: onnx.ValueInfoProto) -> str:
-    return f"[{', '.join(d.dim_param or str(d.dim_value or '?') for d in value.type.tensor_type.shape.dim)}]"
+    dims = value.type.tensor_type.shape.dim
+    return f"[{', '.join(d.dim_param or (str(d.dim_value) if d.dim_value > 0 else '?') for d in dims)}]"
 
 
 def _input_blobs(names: Sequence[str], net: Net) -> dict[str, str]:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from onnx2caffe.verify.measure import Verdict
 from onnx2caffe.verify.proof import Proof, Row
 
-__all__ = ["COLUMNS", "cells", "rows_to_first_difference", "summary", "to_json"]
+__all__ = ["COLUMNS", "cells", "merged", "rows_to_first_difference", "summary", "to_json"]
 
 COLUMNS = ("ONNX tensor", "layer", "shape", "cosine", "max|Δ|", "relative", "allowed", "runtime", "verdict")
 
@@ -20,6 +21,21 @@ def cells(row: Row) -> tuple[str, ...]:
     verdict = f"{j.verdict}: {j.why}" if j.why else str(j.verdict)
     figures = (f"{j.cosine:.6f}", f"{j.max_abs:.1e}", f"{j.error:.1e}", f"{j.allowed:.1e}")
     return (row.tensor, row.layer, shape, *figures, row.runtime, verdict)
+
+
+def merged(rows: Sequence[Row]) -> list[Row]:
+    """One row for each tensor that is equal in every runtime: the worst of its rows, naming them all."""
+    by_tensor: dict[str, list[Row]] = {}
+    for row in rows:
+        by_tensor.setdefault(row.tensor, []).append(row)
+    result: list[Row] = []
+    for same in by_tensor.values():
+        if any(row.judgement.verdict is not Verdict.EQUAL for row in same):
+            result += same
+            continue
+        worst = max(same, key=lambda row: row.judgement.error / row.judgement.allowed)
+        result.append(replace(worst, runtime=", ".join(row.runtime for row in same)))
+    return result
 
 
 def rows_to_first_difference(proof: Proof) -> Sequence[Row]:
