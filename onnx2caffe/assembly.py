@@ -21,7 +21,7 @@ from onnx2caffe.partition.plan import ASKED, DECODE, HEAD, LATE, Piece, Plan
 from onnx2caffe.targets.nnie.markers import Marks, marked, with_marked_names
 from onnx2caffe.targets.nnie.single import Link, joined
 
-__all__ = ["Assembly", "Extras", "refusals", "summary"]
+__all__ = ["Assembly", "Extras", "remarks", "summary"]
 
 
 @dataclass(frozen=True)
@@ -30,6 +30,9 @@ class Extras:
 
     marks: Marks = field(default_factory=Marks)
     single_wk: bool = False
+
+
+_HEAD = "the head subtracts {}; nnie_mapper can do that: [norm_type] 2 and these in [mean_file]"
 
 
 class Assembly:
@@ -208,10 +211,19 @@ def _commonest(ops: Counter[str]) -> str:
     return ", ".join(op for op, _ in ops.most_common(3)) + (" …" if len(ops) > 3 else "")
 
 
-def refusals(plan: Plan) -> list[Note]:
-    """One note per reason why nodes are on no net although they might be."""
+def remarks(plan: Plan) -> list[Note]:
+    """Why nodes are on no net although they might be, one note per reason, and what the mapper can do for the head."""
     by_reason: dict[str, list[str]] = {}
+    notes = []
     for node, reason in plan.reasons.items():
-        if reason not in {HEAD, DECODE, ASKED, LATE}:
+        if reason == HEAD:
+            notes.append(Note("note", _HEAD.format(_channels(node)), canon.sources(node)))
+        elif reason not in {DECODE, ASKED, LATE}:
             by_reason.setdefault(reason, []).extend(canon.sources(node) or (node.name or node.op_type,))
-    return [Note("note", f"stays ONNX: {reason}", tuple(nodes)) for reason, nodes in by_reason.items()]
+    return notes + [Note("note", f"stays ONNX: {reason}", tuple(nodes)) for reason, nodes in by_reason.items()]
+
+
+def _channels(node: ir.Node) -> str:
+    """The means that an Add subtracts, as far as they fit a line."""
+    found = next(array for value in node.inputs if (array := canon.const(value)) is not None)
+    return ", ".join(f"{-number:.6g}" for number in found.ravel()[:4]) + (" …" if found.size > 4 else "")

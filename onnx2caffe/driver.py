@@ -11,7 +11,7 @@ import onnx_ir as ir
 from onnx_ir.passes.common import RemoveUnusedNodesPass
 
 from onnx2caffe import __version__, mapfile
-from onnx2caffe.assembly import Assembly, Extras, refusals, summary
+from onnx2caffe.assembly import Assembly, Extras, remarks, summary
 from onnx2caffe.caffe.lower.families import load_families
 from onnx2caffe.caffe.lower.registry import ALTERNATIVES
 from onnx2caffe.canon import Note, Shape
@@ -256,7 +256,7 @@ class _Converting:
             segments=assembly.segments,
             tensors=assembly.tensors,
             layers=assembly.layers,
-            notes=[*loaded.notes, *_approximations(plan), *refusals(plan), *self._remarks(plan)],
+            notes=[*loaded.notes, *_approximations(plan), *remarks(plan), *self._remarks(plan)],
             ranges=self._strip.ranges,
         )
 

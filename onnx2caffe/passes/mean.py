@@ -1,6 +1,6 @@
-"""What is subtracted from a net's inputs, for targets that compute in 8 bits: it stays in front, factors move behind it.
+"""What is subtracted from inputs, for targets that compute in 8 bits: it stays in front, factors move behind it.
 
-In the first convolution's bias a mean costs accuracy (nnie §18.7); the scale in its weights costs none.
+In the bias of the first convolution a mean costs accuracy (nnie §18.7); the scale in its weights costs none.
 """
 
 from __future__ import annotations

@@ -304,6 +304,7 @@ class TestHead:
         net = (tmp_path / "out" / "m.prototxt").read_text()
         assert net.count("layer {") == 3
         assert "Add" in done.summary
+        assert any("100, 110, 120" in note.text for note in done.notes)
         assert done.proof.ok
 
     def test_scale_before_mean(self, tmp_path):
