@@ -344,7 +344,7 @@ def _version(proto: onnx.NodeProto, domain: str, opsets: Mapping[str, int]) -> i
     schema = _schema(proto.op_type, opset)
     if schema is None:
         raise Opaque(f"ai.onnx {opset} has no op {proto.op_type}")
-    if schema.deprecated:
+    if schema.deprecated and (domain, proto.op_type, schema.since_version) not in UPGRADES:
         raise Opaque(f"{proto.op_type} is deprecated in ai.onnx {opset}")
     if not schema.min_input <= len(proto.input) <= schema.max_input or len(proto.output) > schema.max_output:
         raise Opaque(f"{len(proto.input)} inputs and {len(proto.output)} outputs do not fit {proto.op_type}")

@@ -264,6 +264,7 @@ def windows() -> list[Case]:
         rows.append(
             Case("ConvTranspose", (11,), (X, w(3, 2, 4, 3)), {"strides": [2, 3], "auto_pad": auto_pad, "group": 1})
         )
+        rows.append(Case("ConvTranspose", (1, 11), (X, w(3, 2, 2, 3)), {"strides": [3, 3], "auto_pad": auto_pad}))
     pools = {"MaxPool": (1, 8, 10, 11, 12, 22), "AveragePool": (7, 10, 11, 19, 22), "LpPool": (2, 11, 18, 22)}
     ceil = {"MaxPool": (10, 11, 12, 22), "AveragePool": (10, 11, 19, 22), "LpPool": ()}
     dilated = {"MaxPool": (10, 11, 12, 22), "AveragePool": (19, 22), "LpPool": ()}
@@ -289,6 +290,8 @@ def windows() -> list[Case]:
     rows += [
         Case("AveragePool", (7, 10, 11, 19, 22), (X,),
              {"kernel_shape": [3, 3], "strides": [2, 2], "pads": [1, 1, 1, 1], "count_include_pad": 1}),
+        Case("AveragePool", (7, 10, 11, 19, 22), (f(1, 2, 1),),
+             {"kernel_shape": [3], "strides": [3], "pads": [0, 1], "count_include_pad": 1}),
         Case("AveragePool", (10, 19), (X,),
              {"kernel_shape": [3, 3], "strides": [2, 2], "pads": [1, 1, 1, 1], "count_include_pad": 1, "ceil_mode": 1}),
         Case("LpPool", (2, 11, 18), (X,), {"kernel_shape": [2, 2], "p": 3}),
@@ -397,6 +400,7 @@ def norms() -> list[Case]:
         Case("LayerNormalization", (17,), (X, w(5, 6)), {"axis": -2}),
         Case("RMSNormalization", (23,), (X, w(6))),
         Case("GroupNormalization", (21,), (f(2, 6, 4), w(6), w(6)), {"num_groups": 3}),
+        Case("GroupNormalization", (18,), (f(2, 6, 4), w(3), w(3)), {"num_groups": 3}),
         Case("LpNormalization", (1, 22), (X,), {"axis": 1, "p": 1}),
         Case("LpNormalization", (1, 22), (X,)),
         Case("MeanVarianceNormalization", (9, 13), (X,)),

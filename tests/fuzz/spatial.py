@@ -157,7 +157,8 @@ def map_norm(g: Graph) -> None:
     if op == "MeanVarianceNormalization":
         g.need(g.opset >= 9)
         axes = g.one([0, 2, 3], [2, 3], [1, 2, 3], [-1, -2])
-        g.need(len(shape) == 4, int(np.prod([shape[a] for a in axes])) >= 3)
+        g.need(len(shape) == 4)
+        g.need(int(np.prod([shape[a] for a in axes])) >= 3)
         g.add(op, x, axes=axes, shape=shape)
     elif op == "InstanceNormalization":
         g.need(int(np.prod(shape[2:])) >= 3)

@@ -94,6 +94,7 @@ TRANSPOSED = [
     transposed((1, 4, 5, 6), 6, (3, 3), dilations=[2, 2], strides=[3, 3], pads=[1, 0, 0, 2], output_padding=[2, 1]),
     transposed((1, 4, 5, 5), 6, (3, 3), strides=[2, 2], output_shape=[10, 10]),
     transposed((1, 4, 5, 5), 6, (3, 3), strides=[2, 2], auto_pad="SAME_UPPER"),
+    transposed((1, 4, 5, 5), 6, (2, 3), strides=[3, 3], auto_pad="SAME_LOWER"),
     transposed((2, 4, 9), 6, (3,), strides=[2], pads=[1, 0], output_padding=[1]),
     transposed((1, 2, 3, 4, 5), 3, (3, 3, 3), strides=[2, 1, 2], pads=[1, 1, 1, 1, 1, 0], output_padding=[1, 0, 1]),
     Case(
@@ -132,6 +133,7 @@ POOLS = [
     pool("MaxPool", (1, 4, 8, 8), 3, strides=[2, 2], auto_pad="SAME_UPPER"),
     pool("AveragePool", (1, 4, 7, 8), 3, strides=[2, 2], auto_pad="SAME_LOWER"),
     pool("AveragePool", (1, 4, 7, 7), 7, pads=[0, 0, 1, 1]),
+    pool("AveragePool", (1, 4, 1, 1), 3, opset=10, strides=[3, 3], pads=[0, 0, 1, 1], count_include_pad=1),
     pool("AveragePool", (1, 2, 9, 9), 2, pads=[1, 1, 1, 1], strides=[2, 3], dilations=[3, 2], ceil_mode=1),
     pool("MaxPool", (1, 4, 13, 13), 5, pads=[2, 2, 2, 2]),
     pool("MaxPool", (1, 4, 9, 9), 3, dilations=[2, 2], pads=[2, 2, 2, 2]),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import onnx_ir as ir
 
 from onnx2caffe import canon
@@ -58,13 +59,20 @@ def rms_normalization(node: Reader, build: Builder) -> ir.Value:
     )
 
 
-@upgrades("GroupNormalization", 21)
+@upgrades("GroupNormalization", 18, 21)
 def group_normalization(node: Reader, build: Builder) -> ir.Value:
-    """GroupNormalization with scale and bias per channel (the form of opset 18, per group, is deprecated)."""
+    """GroupNormalization with scale and bias per channel; opset 18 has them per group (and calls that deprecated)."""
+    x, scale, bias = node.present
+    groups, channels = node.integer("num_groups"), node.shape()[1]
+    if canon.shape(scale) != (channels,):
+        own = build.ints((np.arange(channels) * groups // channels).tolist(), "groups")
+        scale, bias = (build.op("Gather", v, own, axis=0) for v in (scale, bias))
     return build.op(
         "GroupNormalization",
-        *node.present,
-        num_groups=node.integer("num_groups"),
+        x,
+        scale,
+        bias,
+        num_groups=groups,
         epsilon=node.number("epsilon", 1e-5),
         stash_type=node.integer("stash_type", 1),
     )

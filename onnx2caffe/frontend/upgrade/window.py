@@ -89,7 +89,9 @@ def conv(node: Reader, build: Builder) -> ir.Value:
 
 @upgrades("ConvTranspose", 1, 11, 22)
 def conv_transpose(node: Reader, build: Builder) -> ir.Value:
-    """ConvTranspose; `output_shape` and `auto_pad` become pads (and output_padding where pads would be negative).
+    """ConvTranspose; `output_shape` and `auto_pad` become pads.
+
+    Where pads would be negative, `output_shape` makes them output_padding; auto_pad makes none, and a smaller output.
 
     total = stride (size - 1) + output_padding + span - output; the larger half in front for NOTSET and SAME_LOWER,
     behind for SAME_UPPER (recipes 3.11, as onnxruntime does).
@@ -103,15 +105,16 @@ def conv_transpose(node: Reader, build: Builder) -> ir.Value:
     pads = list(node.integers("pads", [0] * 2 * rank))
     auto_pad = node.text("auto_pad", "NOTSET")
     wanted = list(node.integers("output_shape", ()))[-rank:]
-    if not wanted and auto_pad in {"SAME_UPPER", "SAME_LOWER"}:
+    same = not wanted and auto_pad in {"SAME_UPPER", "SAME_LOWER"}
+    if same:
         wanted = [size * s for size, s in zip(sizes, strides, strict=True)]
     elif auto_pad == "VALID":
         pads = [0] * 2 * rank
     for i, size in enumerate(wanted):
         total = strides[i] * (sizes[i] - 1) + extra[i] + (kernel[i] - 1) * dilations[i] + 1 - size
-        if total < 0:
+        if total < 0 and not same:
             extra[i] -= total
-            total = 0
+        total = max(total, 0)
         half = total // 2 if auto_pad == "SAME_UPPER" else total - total // 2
         pads[i], pads[i + rank] = half, total - half
     return build.op(
@@ -142,10 +145,28 @@ def max_pool(node: Reader, build: Builder) -> list[ir.Value]:
     )
 
 
-@upgrades("AveragePool", 7, 10, 11, 19, 22)
+@upgrades("AveragePool", 19, 22)
 def average_pool(node: Reader, build: Builder) -> ir.Value:
     """AveragePool."""
     return build.op("AveragePool", node.input(), **average_pool_attributes(node))
+
+
+@upgrades("AveragePool", 7, 10, 11)
+def average_pool_by_kernel(node: Reader, build: Builder) -> ir.Value:
+    """AveragePool that divides by the whole kernel even where that is larger than data and padding (onnxruntime).
+
+    Padding that holds the whole kernel says the same in later opsets.
+    """
+    attributes = average_pool_attributes(node)
+    if not attributes["ceil_mode"]:
+        attributes["pads"] = _room(node.shape()[2:], attributes["kernel_shape"], attributes["pads"])
+    return build.op("AveragePool", node.input(), **attributes)
+
+
+def _room(sizes: Sequence[int], kernel: Sequence[int], pads: Sequence[int]) -> tuple[int, ...]:
+    """Pads, larger behind where the kernel has no room."""
+    front, behind = pads[: len(sizes)], pads[len(sizes) :]
+    return (*front, *(max(b, k - s - f) for s, k, f, b in zip(sizes, kernel, front, behind, strict=True)))
 
 
 def average_pool_attributes(node: Reader) -> dict[str, Any]:
