@@ -102,5 +102,5 @@ def sources(node: ir.Node) -> tuple[str, ...]:
 
 
 def is_opaque(node: ir.Node) -> bool:
-    """True for a node kept as it is: data-dependent shape, control flow, sequences, unknown domain. Only for CPU or TVM."""
+    """True for a node kept as it is (data-dependent shape, control flow, unknown domain): only for CPU or TVM."""
     return bool(node.meta.get("opaque", False))
