@@ -256,9 +256,14 @@ class _Converting:
             segments=assembly.segments,
             tensors=assembly.tensors,
             layers=assembly.layers,
-            notes=[*loaded.notes, *_approximations(plan), *remarks(plan), *self._remarks(plan)],
+            notes=self._notes(loaded, plan),
             ranges=self._strip.ranges,
         )
+
+    def _notes(self, loaded: Loaded, plan: Plan) -> list[Note]:
+        """All that the user should know."""
+        ways = [*_approximations(plan), *_without_effect(self._options, plan)]
+        return [*loaded.notes, *ways, *remarks(plan), *self._remarks(plan)]
 
     def _remarks(self, plan: Plan) -> list[Note]:
         return [Note("note", text) for net in plan.nets for text in self._target.remarks(net)]
@@ -389,6 +394,13 @@ def _approximations(plan: Plan) -> list[Note]:
         for node, key, variant in piece.lowered.used
         if ALTERNATIVES[key][variant].approximate
     ]
+
+
+def _without_effect(options: Options, plan: Plan) -> list[Note]:
+    """The recipes the user chose that nothing in this model takes."""
+    taken = {key for piece in plan.pieces if piece.lowered is not None for _, key, _ in piece.lowered.used}
+    left = [f"{key}={variant}" for key, variant in options.recipes.items() if key not in taken]
+    return [Note("note", f"--recipe {choice} has no effect: nothing here takes it") for choice in left]
 
 
 def _unjudged_notes(proof: Proof | None) -> list[Note]:

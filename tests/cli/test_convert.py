@@ -405,3 +405,8 @@ def test_keep_bn_gives_batch_norm_layers(cli, tmp_path):
         assert cli("convert", model, "-o", f"out{expected}", *words, *FAST).code == 0
         text = (tmp_path / f"out{expected}" / "arithmetic.prototxt").read_text()
         assert text.count('type: "BatchNorm"') == expected
+
+
+def test_a_recipe_that_nothing_takes_is_said(cli, model, tmp_path):
+    done = cli("convert", model, "-o", tmp_path / "out", "--recipe", "transpose=im2col", "--no-proof")
+    assert "--recipe transpose=im2col has no effect" in done.err
