@@ -6,7 +6,7 @@ import pytest
 
 from onnx2caffe.runtimes.builtin import Builtin
 from onnx2caffe.targets.caffe import BVLC, CAFFE
-from tests.conformance.run import judge
+from tests.conformance.run import expected_outputs, judge
 from tests.conformance.suites import Sample, pattern_samples
 from tests.patterns import patterns
 
@@ -22,5 +22,5 @@ def runtimes(pycaffe):
 @pytest.mark.parametrize("target", [CAFFE, BVLC], ids=lambda t: t.name)
 @pytest.mark.parametrize("sample", pattern_samples(), ids=lambda s: s.name)
 def test_pattern(sample: Sample, target, runtimes, tmp_path) -> None:
-    row = judge(sample, target, runtimes, tmp_path)
+    row = judge(sample, expected_outputs(sample), target, runtimes, tmp_path)
     assert row.outcome in ALLOWED[MUST[sample.name]], row.line()
