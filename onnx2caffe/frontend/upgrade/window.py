@@ -36,11 +36,11 @@ class _Window:
     """SAME: the padding fixes the output size, so nothing is left to round up."""
 
 
-def _window(node: Reader, sizes: Sequence[int], kernel: Sequence[int]) -> _Window:
+def _window(node: Reader, sizes: Sequence[int], kernel: Sequence[int], *, pool: bool = False) -> _Window:
     """The window attributes of a Conv or pool over spatial `sizes`.
 
     SAME: the output has ceil(size / stride) elements, the odd one of the padding goes behind (UPPER) or in front
-    (LOWER).
+    (LOWER). Strides beyond the kernel make that negative: none for a Conv; for a pool runtimes differ.
     """
     rank = len(sizes)
     kernel = tuple(kernel)
@@ -52,9 +52,12 @@ def _window(node: Reader, sizes: Sequence[int], kernel: Sequence[int]) -> _Windo
         raise Opaque(f"kernel {kernel}, strides {strides}, dilations {dilations}, pads {pads} do not fit {rank} axes")
     if auto_pad in {"SAME_UPPER", "SAME_LOWER"}:
         spans = [(k - 1) * d + 1 for k, d in zip(kernel, dilations, strict=True)]
-        totals = [
-            max(0, (-(-size // s) - 1) * s + span - size) for size, s, span in zip(sizes, strides, spans, strict=True)
-        ]
+        lacking = [(-(-size // s) - 1) * s + span - size for size, s, span in zip(sizes, strides, spans, strict=True)]
+        if pool and min(lacking, default=0) < -1:
+            raise Opaque(
+                f"auto_pad {auto_pad} with strides {strides} beyond the kernel {kernel}: where windows lie is open"
+            )
+        totals = [max(0, t) for t in lacking]
         small, large = [t // 2 for t in totals], [t - t // 2 for t in totals]
         pads = tuple(small + large if auto_pad == "SAME_UPPER" else large + small)
     elif auto_pad == "VALID":
@@ -133,7 +136,7 @@ def conv_transpose(node: Reader, build: Builder) -> ir.Value:
 @upgrades("MaxPool", 1, 8, 10, 11, 12, 22)
 def max_pool(node: Reader, build: Builder) -> list[ir.Value]:
     """MaxPool, with or without its indices."""
-    window = _window(node, node.shape()[2:], node.integers("kernel_shape"))
+    window = _window(node, node.shape()[2:], node.integers("kernel_shape"), pool=True)
     ceil_mode = node.integer("ceil_mode", 0)
     storage_order = node.integer("storage_order", 0)
     return build.many(
@@ -171,7 +174,7 @@ def _room(sizes: Sequence[int], kernel: Sequence[int], pads: Sequence[int]) -> t
 
 def average_pool_attributes(node: Reader) -> dict[str, Any]:
     """The canonical attributes of an AveragePool."""
-    window = _window(node, node.shape()[2:], node.integers("kernel_shape"))
+    window = _window(node, node.shape()[2:], node.integers("kernel_shape"), pool=True)
     ceil_mode, include = node.integer("ceil_mode", 0), node.integer("count_include_pad", 0)
     return {**_pool(window, ceil_mode), "count_include_pad": include}
 
@@ -179,7 +182,7 @@ def average_pool_attributes(node: Reader) -> dict[str, Any]:
 @upgrades("LpPool", 2, 11, 18, 22)
 def lp_pool(node: Reader, build: Builder) -> ir.Value:
     """LpPool."""
-    window = _window(node, node.shape()[2:], node.integers("kernel_shape"))
+    window = _window(node, node.shape()[2:], node.integers("kernel_shape"), pool=True)
     return build.op("LpPool", node.input(), **_pool(window, node.integer("ceil_mode", 0)), p=node.integer("p", 2))
 
 
