@@ -15,7 +15,7 @@ import onnx_ir as ir
 
 from onnx2caffe import canon
 
-__all__ = ["UNKNOWN", "Range", "of"]
+__all__ = ["UNKNOWN", "Range", "limits", "of"]
 
 Array = np.ndarray[Any, Any]
 
@@ -40,8 +40,8 @@ class Range:
 
     def within(self, dtype: ir.DataType) -> bool:
         """Whether every element is a value of an integer type."""
-        limits = np.iinfo(dtype.numpy())
-        return self.whole and limits.min <= self.lo and self.hi <= limits.max
+        low, high = limits(dtype)
+        return self.whole and low <= self.lo and self.hi <= high
 
     def clip(self, low: Range, high: Range) -> Range:
         """The range of min(max(x, low), high)."""
@@ -50,6 +50,13 @@ class Range:
 
 
 UNKNOWN = Range()
+
+
+def limits(dtype: ir.DataType) -> tuple[float, float]:
+    """The least and the greatest number of an integer type, 4-bit ones too."""
+    bits = dtype.bitwidth
+    return (-(2.0 ** (bits - 1)), 2.0 ** (bits - 1) - 1) if dtype.is_signed() else (0.0, 2.0**bits - 1)
+
 
 _NO_LOW = Range(-math.inf, -math.inf, whole=True)
 _NO_HIGH = Range(math.inf, math.inf, whole=True)
@@ -84,8 +91,7 @@ def _of_dtype(dtype: ir.DataType | None) -> Range:
         return Range(0, 1, whole=True)
     if dtype is None or not dtype.is_integer():
         return UNKNOWN
-    limits = np.iinfo(dtype.numpy())
-    return Range(float(limits.min), float(limits.max), whole=True)
+    return Range(*limits(dtype), whole=True)
 
 
 _Rule = Callable[[ir.Node, int], Range]

@@ -140,9 +140,9 @@ class Written:
     types: list[str]
 
 
-def convert(model: onnx.ModelProto, target: Target, folder: Path) -> Written:
-    """The product's own path, without proof and driver."""
-    loaded = frontend.from_proto(model)
+def convert(model: onnx.ModelProto, target: Target, folder: Path, shapes: Mapping[str, Shape] | None = None) -> Written:
+    """The product's own path, without proof and driver; `shapes` are those of the feeds, for free dimensions."""
+    loaded = frontend.from_proto(model, input_shapes=_free(model, shapes or {}))
     pipeline.run(loaded.model, pipeline.pipeline("caffe"))
     lowered = lower(loaded.model, target)
     graph = loaded.model.graph
@@ -158,6 +158,12 @@ def convert(model: onnx.ModelProto, target: Target, folder: Path) -> Written:
         {o.name: lowered.blobs[v].name for o, v in outputs},
         [p.layer.type for p in net.layers],
     )
+
+
+def _free(model: onnx.ModelProto, shapes: Mapping[str, Shape]) -> dict[str, Shape]:
+    """The shapes of those inputs whose file leaves a dimension free."""
+    free = {i.name for i in model.graph.input if any(d.dim_value <= 0 for d in i.type.tensor_type.shape.dim)}
+    return {name: shape for name, shape in shapes.items() if name in free}
 
 
 def reference(model: onnx.ModelProto, feeds: dict[str, Array]) -> dict[str, Array]:

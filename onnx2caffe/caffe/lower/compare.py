@@ -35,7 +35,8 @@ __all__ = ["sign"]
 _STEPS = 32
 """A staircase with more steps than this is no sensible net."""
 
-_HUGE = float(np.finfo(np.float32).max)
+_HUGE = 1e38
+"""Stands for infinite constants: 0 · inf would be NaN, and a mask of several of these still adds up to a number."""
 
 
 @lowers("Greater")
@@ -75,7 +76,14 @@ def _reaches(op: Op, net: Emitter, a: Operand, b: Operand) -> Blob:
 
 
 def _against_threshold(net: Emitter, a: Operand, b: Operand) -> tuple[Blob, float]:
-    """Numbers x and t such that a − b and x − t have one sign: float32 subtraction never rounds to a wrong sign."""
+    """Numbers x and t such that a − b and x − t have one sign: float32 subtraction never rounds to a wrong sign.
+
+    Raises:
+        Refused: a constant is infinite or NaN; Caffe's subtraction would make NaN of it.
+
+    """
+    if any(not isinstance(x, Blob) and not np.isfinite(np.asarray(x, np.float64)).all() for x in (a, b)):
+        raise Refused("a comparison with infinity or NaN")
     if isinstance(a, Blob) and not isinstance(b, Blob) and b.size == 1:
         return a, float(b.item())
     if isinstance(b, Blob) and not isinstance(a, Blob) and a.size == 1:
@@ -136,7 +144,7 @@ def _blob_and_constant(a: Operand, b: Operand) -> tuple[Blob, Array]:
 
 @lowers("Where")
 def _where(op: Op, net: Emitter) -> Blob:
-    """`mask · a + (1 − mask) · b` (recipes 7.21), infinite constants as the largest float32."""
+    """`mask · a + (1 − mask) · b` (recipes 7.21), infinite constants as 1e38."""
     mask, a, b = operand(op, 0), _finite(operand(op, 1)), _finite(operand(op, 2))
     if not isinstance(mask, Blob):
         result = _by_constant_mask(net, mask.astype(np.float64), a, b)
@@ -148,7 +156,7 @@ def _where(op: Op, net: Emitter) -> Blob:
 
 
 def _finite(x: Operand) -> Operand:
-    """Infinite constants as the largest float32: 0 · inf would be NaN."""
+    """Infinite constants as 1e38: 0 · inf would be NaN."""
     return x if isinstance(x, Blob) else np.clip(np.asarray(x, np.float64), -_HUGE, _HUGE)
 
 
@@ -225,12 +233,12 @@ def _cast(op: Op, net: Emitter) -> Blob:
     """Nothing where the numbers stay; [x ≠ 0] for bool; truncation only between known bounds (ONNX Cast-23)."""
     x, source, target = op.blob(), op.dtype(), canon.dtype(op.node.outputs[0])
     known = ranges.of(op.node.inputs[0])
-    if target == source or target.is_floating_point():
+    if target in (source, ir.DataType.FLOAT):
         return x
     if target == ir.DataType.BOOL:
         return above(net, x if known.lo >= 0 else absolute(net, x))
     if not target.is_integer():
-        raise Refused(f"Cast to {target.name}")
+        raise Refused(f"Cast to {target.name} keeps {target.bitwidth} bits of a number; Caffe has float32 only")
     if source.is_integer() and target.bitwidth >= 32:
         return x
     if known.whole:
