@@ -58,6 +58,10 @@ def einsum(g: Graph) -> None:
         kept = "".join(letters[i] for i in g.permutation(rank)[: g.int(1, rank)])
         g.add("Einsum", x, equation=f"{letters}->{kept}")
         return
+    if g.rarely():
+        fellow = g.fitting(shape)
+        g.add("Einsum", x, fellow, equation=f"{letters},{letters}->{letters[: g.int(0, rank)]}")
+        return
     shared = g.int(0, rank - 1)
     others = "".join(c for i, c in enumerate(letters) if i != shared)
     w = g.weight(shape[shared], g.int(1, 3))
@@ -76,7 +80,8 @@ def reduce(g: Graph) -> None:
     op = g.one(*_REDUCTIONS)
     keepdims = g.int(0, 1)
     if g.rarely():
-        g.add(op, x, keepdims=keepdims)
+        noop = {"noop_with_empty_axes": 1} if g.opset >= 18 and g.rarely() else {}
+        g.add(op, x, keepdims=keepdims, **noop)
         return
     axes = g.some(range(rank))
     if g.opset >= 11 and g.int(0, 1):

@@ -122,8 +122,9 @@ def choose(g: Graph) -> None:
 
 
 def _comparison(g: Graph, x: str) -> str:
+    """With a constant: how tensors of one source compare depends on how they were rounded."""
     op = g.one("Greater", "Less", *(("GreaterOrEqual", "LessOrEqual") if g.opset >= 12 else ()))
-    y = g.one(g.number(g.one(0.0, 0.3)), g.number(0.0), g.fitting(g.shapes[x]))
+    y = g.one(g.number(g.one(0.0, 0.3)), g.number(0.0), g.weight(*_partial(g, g.shapes[x])))
     return g.add(op, *g.one((x, y), (y, x)))
 
 
@@ -145,7 +146,47 @@ def scalar(g: Graph) -> None:
     g.over(g.one("ReduceMean", "ReduceMax"), x, list(range(rank)), 18, keepdims=0)
 
 
+def whole(g: Graph) -> None:
+    """Integer arithmetic on a position, and back to numbers."""
+    x = g.pick(2, 3, 4)
+    axis = g.axis(x)
+    found = g.add("ArgMax", x, axis=axis, keepdims=1)
+    if g.int(0, 1):
+        found = g.add(g.one("Add", "Mul", "Sub"), found, g.indices(g.int(1, 3)))
+    elif g.opset >= 10:
+        found = g.add("Mod", found, g.indices(g.int(2, 3)))
+    if g.opset >= 11 and g.int(0, 1):
+        g.add("Where", g.add("Equal", found, g.indices(1)), x, g.number(0.0))
+    g.add("Cast", found, to=TensorProto.FLOAT)
+
+
+def rounding(g: Graph) -> None:
+    """Steps of bounded values."""
+    x = g.add("Sigmoid", g.pick())
+    scaled = g.add("Mul", x, g.number(g.one(3.0, 4.5)))
+    g.add(g.one("Floor", "Ceil", *(("Round",) if g.opset >= 11 else ())), scaled)
+
+
+def microsoft(g: Graph) -> None:
+    """Ops that onnxruntime's own optimiser leaves."""
+    x = g.pick(2, 3)
+    op = g.one("QuickGelu", "BiasGelu", "FastGelu", "FusedMatMul", "FusedGemm", "Gelu")
+    shape = g.shapes[x]
+    domain = {"domain": "com.microsoft"}
+    if op == "FusedMatMul":
+        w = g.weight(shape[-1], 3)
+        g.add(op, x, w, shape=(*shape[:-1], 3), alpha=0.5, **domain)
+    elif op == "FusedGemm":
+        g.need(len(shape) == 2)
+        g.add(op, x, g.weight(shape[-1], 3), g.weight(3), shape=(shape[0], 3), activation="Relu", **domain)
+    elif op in ("BiasGelu", "FastGelu"):
+        g.add(op, x, g.weight(shape[-1]), shape=shape, **domain)
+    else:
+        g.add(op, x, shape=shape, **domain)
+
+
 MAKERS: tuple[Maker, ...] = (
     activation, activation, activation, clip, prelu, roots, roots, power, binary, binary, binary, many, with_constant,
-    with_constant, with_constant, choose, mask, scalar,
+    with_constant, with_constant, choose, mask, scalar, whole,
+    rounding, microsoft,
 )  # fmt: skip

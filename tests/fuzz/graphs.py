@@ -59,4 +59,5 @@ def _model(g: Graph) -> onnx.ModelProto:
     graph = helper.make_graph(
         g.nodes, "fuzz", [values[i] for i in g.inputs], [values[o] for o in outputs], initializers
     )
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", g.opset)], ir_version=IR_VERSION)
+    opsets = [helper.make_opsetid("", g.opset), helper.make_opsetid("com.microsoft", 1)]
+    return helper.make_model(graph, opset_imports=opsets, ir_version=IR_VERSION)

@@ -38,6 +38,23 @@ def reshape_by_shape(g: Graph) -> None:
     g.add("Reshape", x, g.add("Concat", batch, g.indices(-1), axis=0), shape=(batch_size, int(np.prod(rest))))
 
 
+def reshape_back(g: Graph) -> None:
+    """To the shape another tensor has, read by Shape."""
+    x = g.pick()
+    size = int(np.prod(g.shapes[x]))
+    mates = [n for n, s in g.shapes.items() if int(np.prod(s)) == size]
+    mate = g.one(*mates)
+    g.add("Reshape", x, g.add("Shape", mate), shape=g.shapes[mate])
+
+
+def filled(g: Graph) -> None:
+    """A constant made of a shape, joined with the tensor that had it."""
+    x = g.pick(1, 2, 3, 4)
+    g.need(g.opset >= 9)
+    ones = g.add("ConstantOfShape", g.add("Shape", x), shape=g.shapes[x])
+    g.add(g.one("Add", "Mul"), x, g.add("Add", ones, g.number(g.one(0.0, 1.0, 0.5))))
+
+
 def flatten(g: Graph) -> None:
     x = g.pick(1, 2, 3, 4, 5)
     rank = len(g.shapes[x])
@@ -48,6 +65,9 @@ def squeeze(g: Graph) -> None:
     x = g.pick(1, 2, 3, 4, 5)
     shape = g.shapes[x]
     axes = g.some(i for i, d in enumerate(shape) if d == 1)
+    if g.rarely():
+        g.add("Squeeze", x)
+        return
     if g.opset >= 11 and g.int(0, 1):
         axes = [a - len(shape) for a in axes]
     g.over("Squeeze", x, axes, 13)
@@ -225,6 +245,6 @@ def compress(g: Graph) -> None:
 
 
 MAKERS: tuple[Maker, ...] = (
-    reshape, reshape, reshape_by_shape, flatten, squeeze, unsqueeze, transpose, transpose, transpose, slices, slices,
+    reshape, reshape, reshape_by_shape, reshape_back, filled, flatten, squeeze, unsqueeze, transpose, transpose, transpose, slices, slices,
     split, concat, concat, gather, gather_elements, gather_nd, scatter, tile, expand, nothing, trilu, reverse, compress,
 )  # fmt: skip

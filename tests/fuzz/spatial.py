@@ -16,7 +16,7 @@ def conv(g: Graph) -> None:
     channels, axes = g.shapes[x][1], len(g.shapes[x]) - 2
     group = g.one(1, 1, channels, *(d for d in (2, 3) if channels % d == 0))
     outputs = group * g.int(1, 3)
-    kernel = g.ints(axes, 1, 3)
+    kernel = g.ints(axes, 1, g.one(3, 3, 5))
     attributes: dict[str, Any] = {"kernel_shape": kernel, "group": group, "strides": g.ints(axes, 1, 2)}
     if g.rarely():
         attributes["auto_pad"] = g.one("SAME_UPPER", "SAME_LOWER", "VALID")
@@ -24,7 +24,10 @@ def conv(g: Graph) -> None:
         attributes["pads"] = g.ints(2 * axes, 0, 2)
         attributes["dilations"] = g.ints(axes, 1, 2)
     bias = [g.weight(outputs)] if g.int(0, 1) else []
-    g.add("Conv", x, g.weight(outputs, channels // group, *kernel), *bias, **attributes)
+    w = g.weight(outputs, channels // group, *kernel)
+    if g.rarely():
+        w = g.add("Mul", w, g.weight(outputs, *[1] * (axes + 1)))
+    g.add("Conv", x, w, *bias, **attributes)
 
 
 def deconv(g: Graph) -> None:
@@ -101,6 +104,8 @@ def resize(g: Graph) -> None:
     x = g.pick(4, 4, 3, 5)
     factors = (1.0, 2.0, 3.0, 1.5) if g.opset < 10 else (1.0, 2.0, 3.0, 1.5, 0.5, 0.7)
     scales = np.array([1, 1, *(g.one(*factors) for _ in g.shapes[x][2:])], np.float32)
+    if g.opset >= 13 and g.rarely():
+        scales = np.roll(scales, g.int(1, 2))
     mode = g.one("nearest", "linear")
     if g.opset < 9:
         g.add("Upsample", x, mode=mode, scales=scales.tolist())
@@ -121,6 +126,14 @@ def _resize11(g: Graph, x: str, scales: np.ndarray, mode: str) -> None:
         attributes["exclude_outside"] = g.int(0, 1)
         attributes["cubic_coeff_a"] = g.one(-0.75, -0.5)
     roi = g.constant(np.zeros(0, np.float32)) if g.opset < 13 else ""
+    if g.opset >= 18 and g.rarely():
+        axes = g.some(range(2, len(scales)))
+        if g.int(0, 1):
+            attributes["keep_aspect_ratio_policy"] = g.one("stretch", "not_larger", "not_smaller")
+            g.add("Resize", x, "", "", g.indices(*g.ints(len(axes), 1, 9)), axes=axes, **attributes)
+            return
+        g.add("Resize", x, "", g.constant(scales[axes]), axes=axes, **attributes)
+        return
     if g.int(0, 2):
         g.add("Resize", x, roi, g.constant(scales), **attributes)
         return

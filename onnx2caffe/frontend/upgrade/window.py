@@ -54,9 +54,7 @@ def _window(node: Reader, sizes: Sequence[int], kernel: Sequence[int], *, pool: 
         spans = [(k - 1) * d + 1 for k, d in zip(kernel, dilations, strict=True)]
         lacking = [(-(-size // s) - 1) * s + span - size for size, s, span in zip(sizes, strides, spans, strict=True)]
         if pool and min(lacking, default=0) < -1:
-            raise Opaque(
-                f"auto_pad {auto_pad} with strides {strides} beyond the kernel {kernel}: where windows lie is open"
-            )
+            raise Opaque(f"auto_pad {auto_pad} with strides {strides} beyond the kernel {kernel}: runtimes differ")
         totals = [max(0, t) for t in lacking]
         small, large = [t // 2 for t in totals], [t - t // 2 for t in totals]
         pads = tuple(small + large if auto_pad == "SAME_UPPER" else large + small)
