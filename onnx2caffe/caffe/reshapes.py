@@ -46,9 +46,11 @@ def _twins(net: Net, layers: Sequence[Placed]) -> dict[str, str]:
 def _indifferent(placed: Placed, net: Net, source: str) -> bool:
     """Whether the layer computes the same from `source` as from its own bottom, a Reshape of it."""
     layer = placed.layer
+    shape: Shape = net.shapes[source]
+    own: Shape = net.shapes[placed.bottoms[0]]
     if isinstance(layer, Reshape):
-        return layer.axis == 0 and layer.num_axes == -1 and min(layer.shape, default=1) > 0
+        keeps_batch = layer.shape[:1] == (0,) and shape[:1] == own[:1]
+        return layer.axis == 0 and layer.num_axes == -1 and min(layer.shape[keeps_batch:], default=1) > 0
     if isinstance(layer, InnerProduct):
-        shape: Shape = net.shapes[source]
-        return len(shape) > layer.axis and shape[: layer.axis] == net.shapes[placed.bottoms[0]][: layer.axis]
+        return len(shape) > layer.axis and shape[: layer.axis] == own[: layer.axis]
     return False

@@ -11,9 +11,9 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from onnx2caffe.caffe.layers import AbsVal, Bias, Clip, Eltwise, Power, ReLU, Scale, Threshold
+from onnx2caffe.caffe.layers import AbsVal, Bias, Clip, Convolution, Eltwise, Power, ReLU, Scale, Threshold
 from onnx2caffe.caffe.layers.base import Array, Layer
-from onnx2caffe.caffe.lower.blocks import reshape
+from onnx2caffe.caffe.lower.blocks import convolution, reshape
 from onnx2caffe.caffe.lower.emitter import Emitter
 from onnx2caffe.caffe.lower.layout import expand
 from onnx2caffe.caffe.lower.op import Op
@@ -23,6 +23,7 @@ from onnx2caffe.canon import Shape
 from onnx2caffe.decompose.broadcast import Broadcast, align, collapse, span
 
 __all__ = [
+    "INFINITY",
     "Operand",
     "above",
     "absolute",
@@ -30,6 +31,7 @@ __all__ = [
     "at_least",
     "difference",
     "extreme",
+    "finite",
     "linear",
     "negative",
     "operand",
@@ -40,6 +42,14 @@ __all__ = [
 ]
 
 Operand = Blob | Array
+
+INFINITY = 1e38
+"""Stands for infinite constants: 0 · inf would be NaN, and a mask of several of these still adds up to a number."""
+
+
+def finite(constant: Array) -> Array:
+    """A constant in float64 without infinities."""
+    return np.nan_to_num(np.asarray(constant, np.float64), nan=np.nan, posinf=INFINITY, neginf=-INFINITY)
 
 
 def operand(op: Op, index: int) -> Operand:
@@ -57,7 +67,32 @@ def power(net: Emitter, x: Blob, exponent: float = 1.0, scale: float = 1.0, shif
     """(scale · x + shift) ** exponent; `x` itself when that changes nothing."""
     if (exponent, scale, shift) == (1.0, 1.0, 0.0):
         return x
+    return net.recipe("power", x, exponent, scale, shift)
+
+
+@recipe("power", "Power")
+def _power_layer(net: Emitter, x: Blob, exponent: float, scale: float, shift: float) -> Blob:
+    """One Power (recipes 7.1, 7.16)."""
     return net(Power(power=exponent, scale=scale, shift=shift), x)
+
+
+@recipe("power", "Scale")
+def _power_scaled(net: Emitter, x: Blob, exponent: float, scale: float, shift: float) -> Blob:
+    """Scale over the channels, with a bias, then Power without a shift (nnie §1 W13)."""
+    if len(x.shape) < 2 or (exponent != 1.0 and shift == 0.0):
+        raise Refused(f"shape {list(x.shape)} has no channels, or nothing is added before exponent {exponent}")
+    channels = x.shape[1:2]
+    weights, bias = (np.full(channels, number, np.float32) for number in (scale, shift))
+    return power(net, net.recipe("affine", x, 1, weights, bias), exponent)
+
+
+@recipe("power", "steps")
+def _power_by_steps(net: Emitter, x: Blob, exponent: float, scale: float, shift: float) -> Blob:
+    """4, 6, 8 as the square of the half, ¼ and ⅛ as the root of the double (nnie §1 E12)."""
+    if exponent not in _STEPS:
+        raise Refused(f"exponent {exponent} is not made of squares or roots")
+    nearer = exponent / 2 if abs(exponent) > 1 else exponent * 2
+    return power(net, power(net, x, nearer, scale, shift), exponent / nearer)
 
 
 def negative(net: Emitter, x: Blob) -> Blob:
@@ -99,14 +134,48 @@ def affine(net: Emitter, x: Blob, scale: Array | float = 1.0, shift: Array | flo
     x = expand(net, x, inner.shape)
     along = x.shape[first:stop]
     weights, bias = (_fill(a, len(inner.shape), first, along) for a in (factors, terms))
-    count = stop - first
-    if (factors == 1).all():
-        x = net(Bias(axis=first, num_axes=count, blobs=(bias,)), x)
-    elif not terms.any():
-        x = net(Scale(axis=first, num_axes=count, blobs=(weights,)), x)
-    else:
-        x = net(Scale(axis=first, num_axes=count, bias_term=True, blobs=(weights, bias)), x)
-    return expand(net, x, shape)
+    return expand(net, net.recipe("affine", x, first, weights, bias), shape)
+
+
+@recipe("affine", "layer")
+def _affine_layer(net: Emitter, x: Blob, first: int, weights: Array, bias: Array) -> Blob:
+    """Scale or Bias over the axes of the weights, from axis `first` on (recipes 7.2)."""
+    axes = weights.ndim
+    if (weights == 1).all():
+        return net(Bias(axis=first, num_axes=axes, blobs=(bias,)), x)
+    if not bias.any():
+        return net(Scale(axis=first, num_axes=axes, blobs=(weights,)), x)
+    return net(Scale(axis=first, num_axes=axes, bias_term=True, blobs=(weights, bias)), x)
+
+
+@recipe("affine", "Scale")
+def _affine_channels(net: Emitter, x: Blob, first: int, weights: Array, bias: Array) -> Blob:
+    """Scale over the channels, never Bias (nnie §14)."""
+    if first != 1 or weights.ndim != 1:
+        raise Refused(f"the constant varies along {weights.ndim} axes from axis {first} on")
+    return net(Scale(bias_term=bool(bias.any()), blobs=(weights, bias) if bias.any() else (weights,)), x)
+
+
+@recipe("affine", "dw")
+def _affine_depthwise(net: Emitter, x: Blob, first: int, weights: Array, bias: Array) -> Blob:
+    """A depthwise Convolution 1×1 with a bias over the channels of a map (recipes 7.1)."""
+    if first != 1 or weights.ndim != 1 or len(x.shape) != 4:
+        raise Refused(f"the constant varies along {weights.ndim} axes from axis {first} of {list(x.shape)} on")
+    layer = Convolution(
+        num_output=len(weights), kernel_size=(1, 1), group=len(weights), blobs=(weights.reshape(-1, 1, 1, 1), bias)
+    )
+    return convolution(net, x, layer)
+
+
+@recipe("affine", "map")
+def _affine_map(net: Emitter, x: Blob, first: int, weights: Array, bias: Array) -> Blob:
+    """Eltwise with a map of the constant (recipes 7.2, 7.4)."""
+    ones = (1,) * (len(x.shape) - first - weights.ndim)
+    for operation, neutral, constant in (("PROD", 1, weights), ("SUM", 0, bias)):
+        if (constant != neutral).any():
+            values = np.broadcast_to(constant.reshape(*constant.shape, *ones), x.shape)
+            x = net(Eltwise(operation=operation), x, net.recipe("constant_map", x, values))
+    return x
 
 
 def _fill(array: Array, rank: int, first: int, along: Shape) -> Array:
@@ -123,7 +192,7 @@ def linear(net: Emitter, terms: Sequence[tuple[Operand, float]]) -> Blob:
         if isinstance(x, Blob):
             weights[x] = weights.get(x, 0.0) + coefficient
         else:
-            shift = shift + coefficient * np.asarray(x, np.float64)
+            shift = shift + coefficient * finite(x)
     if len(weights) == 1:
         ((only, coefficient),) = weights.items()
         return affine(net, only, coefficient, shift)
@@ -145,8 +214,22 @@ def _eltwise_sum(net: Emitter, weights: dict[Blob, float]) -> Blob:
     if len(weights) == 1:
         ((x, coefficient),) = weights.items()
         return power(net, x, scale=coefficient)
-    coefficients = tuple(weights.values())
-    return net(Eltwise(operation="SUM", coeff=() if set(coefficients) == {1.0} else coefficients), *weights)
+    return net.recipe("weighted_sum", list(weights), tuple(weights.values()))
+
+
+@recipe("weighted_sum", "coeff")
+def _sum_with_coefficients(net: Emitter, terms: Sequence[Blob], coefficients: Sequence[float]) -> Blob:
+    """Eltwise SUM with a coefficient per bottom (recipes 7.11, 7.15)."""
+    return net(Eltwise(operation="SUM", coeff=() if set(coefficients) == {1.0} else tuple(coefficients)), *terms)
+
+
+@recipe("weighted_sum", "scaled")
+def _sum_of_scaled(net: Emitter, terms: Sequence[Blob], coefficients: Sequence[float]) -> Blob:
+    """Each term scaled, then Eltwise SUM without coefficients, which no compiled net has (recipes 7.11)."""
+    scaled = [power(net, x, scale=c) for x, c in zip(terms, coefficients, strict=True)]
+    while len(scaled) > _MOST_BOTTOMS:
+        scaled = [net(Eltwise(operation="SUM"), *scaled[:_MOST_BOTTOMS]), *scaled[_MOST_BOTTOMS:]]
+    return net(Eltwise(operation="SUM"), *scaled)
 
 
 def difference(net: Emitter, a: Operand, b: Operand) -> Blob:
@@ -240,6 +323,12 @@ def extreme(net: Emitter, items: Sequence[Operand], sign: float) -> Blob:
     return power(net, net(Eltwise(operation="MAX"), *bottoms), scale=sign)
 
 
+_MOST_BOTTOMS = 32
+"""More bottoms than this no source says the NNIE takes."""
+
+_STEPS = frozenset(sign * number for number in (4.0, 6.0, 8.0, 0.25, 0.125) for sign in (1, -1))
+"""Exponents that halving or doubling brings to ±3, ±2 or ±½."""
+
 _FINE = 8.0
 """Bounds up to this lose at most 1e-6 in bound − (bound − x)."""
 
@@ -278,6 +367,15 @@ def _clip_maximum(net: Emitter, x: Blob, lo: float | None, hi: float | None) -> 
         y = negative(net, x)
         x = negative(net, net(Eltwise(operation="MAX"), y, _filled(net, y, -hi)))
     return x
+
+
+@recipe("clip", "rectified")
+def _clip_rectified(net: Emitter, x: Blob, lo: float | None, hi: float | None) -> Blob:
+    """`relu(x − lo) − relu(x − hi) + lo`: the least loss at 8 bits (recipes 8.4)."""
+    y = x if lo is None else power(net, relu(net, power(net, x, shift=-lo)), shift=lo if hi is None else 0.0)
+    if hi is None:
+        return y
+    return linear(net, [(y, 1.0), (relu(net, power(net, x, shift=-hi)), -1.0), (np.array(lo or 0.0), 1.0)])
 
 
 def _filled(net: Emitter, like: Blob, value: float) -> Blob:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import fields
 
 import numpy as np
 
@@ -17,6 +18,7 @@ from onnx2caffe.caffe.layers import (
     Concat,
     Convolution,
     Deconvolution,
+    DepthwiseConv,
     DummyData,
     InnerProduct,
     Parameter,
@@ -34,7 +36,10 @@ from onnx2caffe.caffe.net import Blob
 __all__ = [
     "MOST_WEIGHTS",
     "add_map",
+    "concat",
+    "convolution",
     "depthwise",
+    "keep",
     "one_hot",
     "outer",
     "per_channel",
@@ -67,7 +72,41 @@ def spatial_rank(x: Blob) -> int:
 
 def reshape(net: Emitter, x: Blob, shape: Sequence[int]) -> Blob:
     """`x` in another shape of the same size; `x` itself when the shape is the same."""
-    return x if x.shape == tuple(shape) else net(Reshape(shape=tuple(shape)), x)
+    return x if x.shape == tuple(shape) else net.recipe("reshape", x, tuple(shape))
+
+
+@recipe("reshape", "static")
+def reshape_all(net: Emitter, x: Blob, shape: Shape) -> Blob:
+    """Reshape with every dimension as a number (recipes 5.1)."""
+    return net(Reshape(shape=shape), x)
+
+
+@recipe("reshape", "keep_n")
+def reshape_behind_batch(net: Emitter, x: Blob, shape: Shape) -> Blob:
+    """Reshape with 0 for the batch, which stays as it is (nnie §1 E02)."""
+    if not shape or x.shape[:1] != shape[:1]:
+        raise Refused(f"shape {list(x.shape)} to {list(shape)} changes the batch")
+    return net(Reshape(shape=(0, *shape[1:])), x)
+
+
+def convolution(net: Emitter, x: Blob, layer: Convolution, what: str = "") -> Blob:
+    """A Convolution; with one kernel per channel by the recipe "depthwise"."""
+    if 1 < layer.group == layer.num_output == x.shape[1]:
+        return net.recipe("depthwise", x, layer, what)
+    return net(layer, x, what=what)
+
+
+@recipe("depthwise", "conv")
+def depthwise_by_group(net: Emitter, x: Blob, layer: Convolution, what: str) -> Blob:
+    """Convolution with as many groups as channels."""
+    return net(layer, x, what=what)
+
+
+@recipe("depthwise", "layer")
+def depthwise_by_layer(net: Emitter, x: Blob, layer: Convolution, what: str) -> Blob:
+    """DepthwiseConv, which the NNIE runs faster (nnie §4.1)."""
+    alike = {field.name: getattr(layer, field.name) for field in fields(layer) if field.name != "group"}
+    return net(DepthwiseConv(**alike), x, what=what)
 
 
 def outer(vectors: Sequence[Array]) -> Array:
@@ -125,7 +164,7 @@ def depthwise(
         bias_term=False,
         blobs=(per_channel(kernel, x.shape[1]),),
     )
-    return net(layer, x, what=what)
+    return convolution(net, x, layer, what)
 
 
 def add_map(net: Emitter, x: Blob, values: Array) -> Blob:
@@ -142,6 +181,39 @@ def scale_map(net: Emitter, x: Blob, factors: Sequence[Array]) -> Blob:
     if (values == 1).all():
         return x
     return net(Scale(axis=2, num_axes=values.ndim, blobs=(values,)), x)
+
+
+def concat(net: Emitter, parts: Sequence[Blob], axis: int) -> Blob:
+    """The parts one after the other along an axis, in one Concat, or in several where the target limits bottoms."""
+    return net.either(lambda: net(Concat(axis=axis), *parts), lambda: _concat_by_groups(net, parts, axis))
+
+
+def _concat_by_groups(net: Emitter, parts: Sequence[Blob], axis: int) -> Blob:
+    while len(parts) > 1:
+        groups = [parts[i : i + _MANY_PIECES] for i in range(0, len(parts), _MANY_PIECES)]
+        parts = [net(Concat(axis=axis), *group) if len(group) > 1 else group[0] for group in groups]
+    return parts[0]
+
+
+def keep(net: Emitter, x: Blob, axis: int, first: int, end: int) -> Blob:
+    """The contiguous range [first, end) of an axis; `x` itself when that is all of it.
+
+    Raises:
+        Refused: the range is empty, which Caffe has not.
+
+    """
+    size = x.shape[axis]
+    if first >= end:
+        raise Refused(f"range [{first}, {end}) of axis {axis} (size {size}) is empty")
+    return x if end - first == size else net.recipe("keep", x, axis, first, end)
+
+
+@recipe("keep", "slice")
+def keep_by_slice(net: Emitter, x: Blob, axis: int, first: int, end: int) -> Blob:
+    """One Slice; `finish` silences the rest (KEEP)."""
+    size = x.shape[axis]
+    points = sorted({first, end} - {0, size})
+    return net.many(Slice(axis=axis, slice_point=tuple(points), tops=len(points) + 1), x)[int(first > 0)]
 
 
 @recipe("constant", "layer")
@@ -161,11 +233,11 @@ def crop_by_slices(
     if max(step) > 1:
         raise Refused(f"slicing keeps every element, step {tuple(step)} does not")
     for axis, (a, b) in enumerate(zip(front, behind, strict=True), start=2):
-        x = net.recipe("keep", x, axis, a, x.shape[axis] - b)
+        x = keep(net, x, axis, a, x.shape[axis] - b)
     return x
 
 
-@recipe("crop", "conv")
+@recipe("crop", "dw")
 def crop_by_convolution(
     net: Emitter, x: Blob, front: Sequence[int], behind: Sequence[int], step: Sequence[int] = (1,)
 ) -> Blob:
@@ -203,7 +275,7 @@ def zero_pad_by_concat(net: Emitter, x: Blob, front: Sequence[int], behind: Sequ
 @recipe("constant_pad", "concat")
 def constant_pad(net: Emitter, x: Blob, axis: int, front: int, behind: int, *, value: float) -> Blob:
     """`value` in front of and behind any one axis, negative = crop: Concat with DummyData (recipes 3.15)."""
-    x = net.recipe("keep", x, axis, max(-front, 0), x.shape[axis] - max(-behind, 0))
+    x = keep(net, x, axis, max(-front, 0), x.shape[axis] - max(-behind, 0))
     fill: dict[int, Blob] = {}
     for count in {front, behind}:
         if count > 0:
@@ -221,7 +293,7 @@ def take_by_slices(net: Emitter, x: Blob, axis: int, index: Sequence[int]) -> Bl
     """
     runs = _runs(index)
     if len(runs) == 1:
-        return net.recipe("keep", x, axis, *runs[0])
+        return keep(net, x, axis, *runs[0])
     size = x.shape[axis]
     cuts = sorted({bound for run in runs for bound in run} - {0, size})
     bounds = list(zip([0, *cuts], [*cuts, size], strict=True))
@@ -281,19 +353,30 @@ def broadcast(net: Emitter, x: Blob, shape: Shape) -> Blob:
     return x
 
 
-@recipe("repeat", "upsample")
+@recipe("upsample", "upsample")
 def repeat_by_upsample(net: Emitter, x: Blob, factors: Sequence[int]) -> Blob:
-    """Repeats every element `factors` times along the spatial axes: Upsample (recipes 4.1)."""
+    """Repeats every element `factors` times along the spatial axes: Upsample, or a chain of ×2 (recipes 4.1)."""
     if max(factors) == 1:
         return x
     if len(set(factors)) == 1:
-        return net(Upsample(scale=factors[0]), x)
+        return net.either(lambda: net(Upsample(scale=factors[0]), x), lambda: _doubled(net, x, factors[0]))
     if len(factors) != 2:
         raise Refused(f"Upsample has two spatial axes, factors {tuple(factors)} name {len(factors)}")
     return net(Upsample(scale_h=factors[0], scale_w=factors[1]), x)
 
 
-@recipe("repeat", "deconvolution")
+def _doubled(net: Emitter, x: Blob, factor: int) -> Blob:
+    """Upsample ×2 again and again, after a Deconvolution for the odd part of the factor."""
+    times = (factor & -factor).bit_length() - 1
+    if not times:
+        raise Refused(f"factor {factor} is odd")
+    x = repeat_by_deconvolution(net, x, [factor >> times] * spatial_rank(x))
+    for _ in range(times):
+        x = net(Upsample(scale=2), x)
+    return x
+
+
+@recipe("upsample", "deconv")
 def repeat_by_deconvolution(net: Emitter, x: Blob, factors: Sequence[int]) -> Blob:
     """The same by a depthwise Deconvolution of ones, kernel = stride."""
     if max(factors) == 1:

@@ -13,8 +13,8 @@ from dataclasses import replace
 import numpy as np
 
 from onnx2caffe.caffe.layers import Bias, Convolution, Deconvolution, Im2col, Scale, Tile
-from onnx2caffe.caffe.layers.base import Array
-from onnx2caffe.caffe.lower.blocks import reshape, spatial_rank
+from onnx2caffe.caffe.layers.base import Array, Shape
+from onnx2caffe.caffe.lower.blocks import convolution, reshape, spatial_rank
 from onnx2caffe.caffe.lower.emitter import Emitter
 from onnx2caffe.caffe.lower.op import Op
 from onnx2caffe.caffe.lower.registry import Refused, lowers
@@ -66,7 +66,38 @@ def _learned(kind: type[Convolution | Deconvolution], op: Op, net: Emitter, x: B
         bias_term=bias is not None,
         blobs=(weights,) if bias is None else (weights, bias),
     )
-    return _with_computed_bias(op, net, net(layer, x))
+    y = net.either(lambda: _placed(net, x, layer), lambda: _on_plane(net, x, layer))
+    return _with_computed_bias(op, net, y)
+
+
+def _placed(net: Emitter, x: Blob, layer: Convolution | Deconvolution) -> Blob:
+    return convolution(net, x, layer) if isinstance(layer, Convolution) else net(layer, x)
+
+
+def _on_plane(net: Emitter, x: Blob, layer: Convolution | Deconvolution) -> Blob:
+    """One spatial axis as the columns of a map, or as its rows where it is too long for that (recipes 3.5)."""
+    if len(x.shape) != 3:
+        raise Refused(f"shape {list(x.shape)} has not one spatial axis")
+    return net.either(lambda: _with_flat_axis(net, x, layer, 0), lambda: _with_flat_axis(net, x, layer, 1))
+
+
+def _with_flat_axis(net: Emitter, x: Blob, layer: Convolution | Deconvolution, flat: int) -> Blob:
+    """The layer with spatial axis `flat` of size 1 more than its bottom has."""
+
+    def with_one(numbers: Shape, one: int) -> Shape:
+        return (*numbers[:flat], one, *numbers[flat:])
+
+    weights, *bias = layer.blobs
+    on_plane = replace(
+        layer,
+        kernel_size=with_one(layer.kernel_size, 1),
+        stride=with_one(layer.stride, 1),
+        pad=with_one(layer.pad, 0),
+        dilation=with_one(layer.dilation, 1),
+        blobs=(np.expand_dims(weights, 2 + flat), *bias),
+    )
+    y = _placed(net, reshape(net, x, (*x.shape[:2], *with_one(x.shape[2:], 1))), on_plane)
+    return reshape(net, y, (*y.shape[:2], y.shape[3 - flat]))
 
 
 def _with_computed_bias(op: Op, net: Emitter, y: Blob) -> Blob:

@@ -8,12 +8,13 @@ import numpy as np
 
 from onnx2caffe.caffe.layers import Convolution, InnerProduct, Scale
 from onnx2caffe.caffe.layers.base import Array
-from onnx2caffe.caffe.lower.arithmetic import Operand, linear, operand, power
+from onnx2caffe.caffe.lower.arithmetic import Operand, affine, linear, operand, power
 from onnx2caffe.caffe.lower.blocks import reshape
 from onnx2caffe.caffe.lower.emitter import Emitter
 from onnx2caffe.caffe.lower.layout import expand, tile, transpose
+from onnx2caffe.caffe.lower.maps import pointwise
 from onnx2caffe.caffe.lower.op import Op
-from onnx2caffe.caffe.lower.registry import Refused, lowers
+from onnx2caffe.caffe.lower.registry import Refused, lowers, recipe
 from onnx2caffe.caffe.net import Blob
 from onnx2caffe.decompose.matmul import Product, product
 
@@ -67,9 +68,38 @@ def _constant_times(net: Emitter, a: Array, x: Blob, sizes: Product) -> Blob:
 
 def _inner_product(net: Emitter, x: Blob, weights: Array, bias: Array | None = None) -> Blob:
     """Rows of `x` times weights (out, in), along the last axis."""
-    blobs = (_float(weights),) if bias is None else (_float(weights), _float(bias))
-    layer = InnerProduct(num_output=len(weights), axis=len(x.shape) - 1, bias_term=bias is not None, blobs=blobs)
-    return net(layer, x)
+    return net.recipe("inner_product", x, _float(weights), None if bias is None else _float(bias))
+
+
+@recipe("inner_product", "InnerProduct")
+def _inner_product_layer(net: Emitter, x: Blob, weights: Array, bias: Array | None) -> Blob:
+    """InnerProduct along the last axis (recipes 6.1)."""
+    blobs = (weights,) if bias is None else (weights, bias)
+    return net(InnerProduct(num_output=len(weights), axis=len(x.shape) - 1, bias_term=bias is not None, blobs=blobs), x)
+
+
+@recipe("inner_product", "vector")
+def _inner_product_of_vector(net: Emitter, x: Blob, weights: Array, bias: Array | None) -> Blob:
+    """InnerProduct on a vector: the NNIE knows no other (recipes 6.1)."""
+    if len(x.shape) != 2:
+        raise Refused(f"shape {list(x.shape)} is no vector")
+    return _inner_product_layer(net, x, weights, bias)
+
+
+@recipe("inner_product", "conv")
+def _inner_product_by_convolution(net: Emitter, x: Blob, weights: Array, bias: Array | None) -> Blob:
+    """A vector as a map of one place: Convolution 1×1, which may stand anywhere (nnie §1 W08)."""
+    if len(x.shape) != 2:
+        raise Refused(f"shape {list(x.shape)} is no vector")
+    y = pointwise(net, reshape(net, x, (*x.shape, 1, 1)), weights, bias)
+    return reshape(net, y, y.shape[:2])
+
+
+@recipe("inner_product", "axis_map")
+def _inner_product_by_map(net: Emitter, x: Blob, weights: Array, bias: Array | None) -> Blob:
+    """The recipe "axis_map" on the last axis, then the bias (recipes 6.2)."""
+    y = net.recipe("axis_map", x, len(x.shape) - 1, weights)
+    return y if bias is None else affine(net, y, 1.0, bias)
 
 
 def _one_times_many(net: Emitter, x: Blob, b: Array, sizes: Product) -> Blob:

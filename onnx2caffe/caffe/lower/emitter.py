@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, cast
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
@@ -13,6 +14,8 @@ from onnx2caffe.caffe.net import Blob, Placed
 from onnx2caffe.caffe.rules import Rules
 
 __all__ = ["PROVISIONAL", "Emitter"]
+
+_T = TypeVar("_T")
 
 PROVISIONAL = "\0"
 """Starts every provisional name: no name in a net holds it (`caffe/names.py`), so none can clash."""
@@ -79,18 +82,32 @@ class Emitter:
             self._trying.pop()
 
     def _first(self, key: str, *args: Any, **options: Any) -> Any:
+        ways = [partial(self._take, key, way, *args, **options) for way in self.alternatives(key)]
+        if not ways:
+            raise Refused(f"no way to express {key}")
+        return self.either(*ways)
+
+    def _take(self, key: str, alternative: Alternative, *args: Any, **options: Any) -> Any:
+        result = alternative.function(*args, **options)
+        self.used.append((key, alternative.variant))
+        return result
+
+    def either(self, *ways: Callable[[], _T]) -> _T:
+        """The result of the first way that applies and the target accepts; what others added is taken back.
+
+        Raises:
+            Refused: none; the text holds one reason per way.
+
+        """
         reasons = []
-        for alternative in self.alternatives(key):
+        for way in ways:
             mark = len(self.placed), len(self.used)
             try:
-                result = alternative.function(*args, **options)
+                return way()
             except Refused as problem:
                 del self.placed[mark[0] :], self.used[mark[1] :]
                 reasons.append(str(problem))
-                continue
-            self.used.append((key, alternative.variant))
-            return result
-        raise Refused("; or ".join(dict.fromkeys(reasons)) or f"no way to express {key}")
+        raise Refused("; or ".join(dict.fromkeys(reasons)))
 
     def alternatives(self, key: str) -> list[Alternative]:
         """The alternatives of `key`, best first: the user's choice alone, or the target's order, then the rest."""

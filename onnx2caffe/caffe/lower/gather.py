@@ -14,12 +14,12 @@ import numpy as np
 from onnx2caffe import ranges
 from onnx2caffe.caffe.layers import Concat, Deconvolution, Embed, Scale
 from onnx2caffe.caffe.lower.arithmetic import above, absolute, affine, extreme, linear, negative, power, product
-from onnx2caffe.caffe.lower.blocks import reshape
+from onnx2caffe.caffe.lower.blocks import keep, reshape
 from onnx2caffe.caffe.lower.emitter import Emitter
 from onnx2caffe.caffe.lower.layout import transpose
 from onnx2caffe.caffe.lower.op import Op
 from onnx2caffe.caffe.lower.registry import Refused, lowers
-from onnx2caffe.caffe.lower.slicing import gather, keep
+from onnx2caffe.caffe.lower.slicing import gather
 from onnx2caffe.caffe.net import Blob
 from onnx2caffe.canon import Shape
 from onnx2caffe.frontend.evaluate import NotEvaluable, run

@@ -21,6 +21,7 @@ from onnx2caffe.caffe.layers import (
     ShuffleChannel,
     Tile,
 )
+from onnx2caffe.caffe.layers.base import Array
 from onnx2caffe.caffe.lower.blocks import reshape
 from onnx2caffe.caffe.lower.emitter import Emitter
 from onnx2caffe.caffe.lower.op import Op
@@ -152,28 +153,45 @@ def _shuffle_transpose(net: Emitter, x: Blob, group: int) -> Blob:
     return transpose(net, x, (0, 2, 1, 3), seen, x.shape)
 
 
-@lowers("DepthToSpace")
+@lowers("DepthToSpace", variant="groups")
+def _depth_to_space_by_groups(op: Op, net: Emitter) -> Blob:
+    """CRD: one Deconvolution of one-hot weights per map (recipes 5.13)."""
+    x, block, maps = _blocks_of(op)
+    if op.attribute("mode", "DCR") != "CRD":
+        raise Refused("mode DCR: the channels of a map are no neighbours")
+    weights = np.eye(block * block, dtype=np.float32).reshape(1, block * block, 1, block, block)
+    weights = np.tile(weights, (maps, 1, 1, 1, 1)).reshape(x.shape[1], 1, block, block)
+    return _spread(net, x, weights, maps)
+
+
+@lowers("DepthToSpace", variant="dense")
 def _depth_to_space(op: Op, net: Emitter) -> Blob:
-    """Deconvolution with one-hot weights, kernel = stride = blocksize (recipes 5.12; CRD per channel, 5.13)."""
-    x = op.blob()
-    block = int(op.attribute("blocksize"))
-    channels, maps = x.shape[1], x.shape[1] // (block * block)
+    """Deconvolution with one-hot weights, kernel = stride = blocksize (recipes 5.12)."""
+    x, block, maps = _blocks_of(op)
+    weights = np.eye(x.shape[1], dtype=np.float32)
     if op.attribute("mode", "DCR") == "CRD":
-        weights = np.eye(block * block, dtype=np.float32).reshape(1, block * block, 1, block, block)
-        weights = np.tile(weights, (maps, 1, 1, 1, 1)).reshape(channels, 1, block, block)
-        group = maps
-    else:
-        weights = np.eye(channels, dtype=np.float32).reshape(channels, block, block, maps).transpose(0, 3, 1, 2)
-        group = 1
+        return _spread(net, x, weights.reshape(-1, maps, block, block), 1)
+    return _spread(net, x, weights.reshape(-1, block, block, maps).transpose(0, 3, 1, 2), 1)
+
+
+def _blocks_of(op: Op) -> tuple[Blob, int, int]:
+    """The input of DepthToSpace, its blocksize, and how many maps come out."""
+    x, block = op.blob(), int(op.attribute("blocksize"))
+    return x, block, x.shape[1] // (block * block)
+
+
+def _spread(net: Emitter, x: Blob, weights: Array, group: int) -> Blob:
+    """A Deconvolution whose blocks do not overlap."""
+    block = weights.shape[2:]
     layer = Deconvolution(
-        num_output=maps,
-        kernel_size=(block, block),
-        stride=(block, block),
+        num_output=weights.shape[1] * group,
+        kernel_size=block,
+        stride=block,
         group=group,
         bias_term=False,
         blobs=(weights,),
     )
-    return x if block == 1 else net(layer, x)
+    return x if max(block) == 1 else net(layer, x)
 
 
 @lowers("SpaceToDepth", variant="PassThrough")

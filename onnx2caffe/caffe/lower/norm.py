@@ -12,6 +12,7 @@ from onnx2caffe.caffe.layers.base import Array
 from onnx2caffe.caffe.lower.arithmetic import affine, difference, operand, power, product
 from onnx2caffe.caffe.lower.blocks import reshape
 from onnx2caffe.caffe.lower.emitter import Emitter
+from onnx2caffe.caffe.lower.maps import fold
 from onnx2caffe.caffe.lower.op import Op
 from onnx2caffe.caffe.lower.reduce import reduce
 from onnx2caffe.caffe.lower.registry import Refused, lowers, recipe
@@ -20,6 +21,8 @@ from onnx2caffe.canon import Shape
 from onnx2caffe.decompose.broadcast import span
 
 __all__ = ["standardise"]
+
+_FLOOR_OF_NNIE = 1e-10
 
 _FLOOR = 1e-30
 """Added to a norm² so that a zero vector stays zero as in onnxruntime, without reaching any other."""
@@ -131,7 +134,7 @@ def _layer_norm(op: Op, net: Emitter) -> Sequence[Blob]:
     return [_scaled(op, net, y), *(Blob("", ()) for _ in op.node.outputs[1:])]
 
 
-@lowers("RMSNormalization")
+@lowers("RMSNormalization", variant="Reduction")
 def _rms_norm(op: Op, net: Emitter) -> Blob:
     """`x · (mean x² + ε)^−½` over the axes from `axis` on (recipes 9.11)."""
     x = op.blob()
@@ -139,6 +142,15 @@ def _rms_norm(op: Op, net: Emitter) -> Blob:
     mean = net(Reduction(operation="SUMSQ", axis=axis, coeff=1.0 / math.prod(x.shape[axis:])), x)
     y = net(Scale(axis=0), x, power(net, mean, -0.5, shift=op.attribute("epsilon", 1e-5)))
     return _scaled(op, net, y)
+
+
+@lowers("RMSNormalization", variant="reduce")
+def _rms_norm_by_mean(op: Op, net: Emitter) -> Blob:
+    """The same by the recipe "reduce", each quotient repeated (recipes 9.11)."""
+    x = op.blob()
+    axes = range(op.attribute("axis", -1) % len(x.shape), len(x.shape))
+    mean = reduce(net, "MEAN", power(net, x, 2.0), axes)
+    return _scaled(op, net, product(net, [x, power(net, mean, -0.5, shift=op.attribute("epsilon", 1e-5))]))
 
 
 def _scaled(op: Op, net: Emitter, y: Blob) -> Blob:
@@ -158,8 +170,11 @@ def _normalize(op: Op, net: Emitter) -> Blob:
         raise Refused(f"Normalize has no p = {p}")
     direct = axis == 1 and len(x.shape) == 4
     view = x.shape if direct else (math.prod(x.shape[:axis]), x.shape[axis], math.prod(x.shape[axis + 1 :]), 1)
-    layer = Normalize(across_spatial=False, channel_shared=True, eps=_FLOOR, blobs=(np.ones((), np.float32),))
-    return reshape(net, net(layer, reshape(net, x, view)), x.shape)
+    return reshape(net, net(_normalize_layer(_FLOOR), reshape(net, x, view)), x.shape)
+
+
+def _normalize_layer(floor: float) -> Normalize:
+    return Normalize(across_spatial=False, channel_shared=True, eps=floor, blobs=(np.ones((), np.float32),))
 
 
 @lowers("LpNormalization", variant="reduce")
@@ -179,6 +194,18 @@ def _lp_norm(op: Op, net: Emitter) -> Blob:
         total = net(Reduction(operation=kind, axis=axis), x)
         return net(Scale(axis=0), x, power(net, total, -1.0 / p, shift=_FLOOR))
     return product(net, [x, power(net, reduce(net, kind, x, [axis]), -1.0 / p, shift=_FLOOR)])
+
+
+@lowers("LpNormalization", variant="Normalize_map")
+def _normalize_map(op: Op, net: Emitter) -> Blob:
+    """Normalize (p = 2) over the channels of a map, with the one floor that the NNIE knows (nnie §1 W12)."""
+    x, p = op.blob(), op.attribute("p", 2)
+    axis = op.attribute("axis", -1) % len(x.shape)
+    if p != 2 or math.prod(x.shape[1:axis]) > 1:
+        raise Refused(f"p = {p} over axis {axis} of shape {list(x.shape)}: Normalize has p = 2 over channels")
+    direct = axis == 1 and len(x.shape) == 4
+    view = x.shape if direct else (x.shape[0], x.shape[axis], *fold(math.prod(x.shape[axis + 1 :])))
+    return reshape(net, net(_normalize_layer(_FLOOR_OF_NNIE), reshape(net, x, view)), x.shape)
 
 
 @lowers("MeanVarianceNormalization")

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from onnx2caffe.caffe.lower.blocks import keep
 from onnx2caffe.caffe.lower.emitter import Emitter
 from onnx2caffe.caffe.lower.op import Op
 from onnx2caffe.caffe.lower.registry import Refused, lowers
@@ -46,6 +47,6 @@ def _constant(net: Emitter, x: Blob, front: Sequence[int], behind: Sequence[int]
 def _repeated(net: Emitter, x: Blob, axis: int, pads: tuple[int, int], mode: str) -> Blob:
     """One axis of edge, reflect or wrap; what is negative is cut first."""
     front, behind = pads
-    x = net.recipe("keep", x, axis, max(-front, 0), x.shape[axis] - max(-behind, 0))
+    x = keep(net, x, axis, max(-front, 0), x.shape[axis] - max(-behind, 0))
     index = np.pad(np.arange(x.shape[axis]), (max(front, 0), max(behind, 0)), mode=mode)  # type: ignore[call-overload]
     return net.recipe("take", x, axis, index.tolist())

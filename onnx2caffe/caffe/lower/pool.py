@@ -25,10 +25,14 @@ from onnx2caffe.caffe.lower.registry import Refused, lowers, recipe
 from onnx2caffe.caffe.lower.windows import Axis, Taps, axes_of, even_pads
 from onnx2caffe.caffe.net import Blob
 
-__all__ = ["EXACT"]
+__all__ = ["EXACT", "Mode", "pool_axis"]
 
 EXACT = 2**24
 """float32 holds every integer up to this one."""
+
+_LONGEST_KERNEL = 255
+_LARGEST_WINDOW = 2**15
+"""Rows of a kernel times columns of the map (nnie §1 W01, W04)."""
 
 _LOWEST = float(np.finfo(np.float32).min)
 
@@ -119,7 +123,36 @@ def _powers(net: Emitter, x: Blob, p: int) -> Blob:
 def _pool_whole(net: Emitter, x: Blob, mode: Mode) -> Blob:
     spatial_rank(x)
     maps = x if len(x.shape) == 4 else reshape(net, x, (*x.shape[:2], x.shape[2], math.prod(x.shape[3:])))
-    return net(Pooling(pool=mode, global_pooling=True), maps)
+    return net.recipe("whole_pool", maps, mode)
+
+
+@recipe("whole_pool", "global")
+def pool_globally(net: Emitter, x: Blob, mode: Mode) -> Blob:
+    """One Pooling over the whole of each map (recipes 2.15)."""
+    return net(Pooling(pool=mode, global_pooling=True), x)
+
+
+@recipe("whole_pool", "stages")
+def pool_in_stages(net: Emitter, x: Blob, mode: Mode) -> Blob:
+    """Columns, then rows, a factor of their number at a time (recipes 2.15, 2.16)."""
+    return pool_axis(net, pool_axis(net, x, mode, 3), mode, 2)
+
+
+def pool_axis(net: Emitter, x: Blob, mode: Mode, axis: int) -> Blob:
+    """The maxima or averages of a map along its rows (axis 2) or columns (axis 3), as 1.
+
+    Raises:
+        Refused: the axis has a factor that is larger than a kernel may be.
+
+    """
+    most = _LONGEST_KERNEL if axis == 3 else min(_LONGEST_KERNEL, _LARGEST_WINDOW // x.shape[3])
+    while (size := x.shape[axis]) > 1:
+        part = next(f for f in range(max(1, min(size, most)), 0, -1) if size % f == 0)
+        if part == 1:
+            raise Refused(f"axis {axis} of {list(x.shape)} has no factor up to {most}")
+        kernel = (part, 1) if axis == 2 else (1, part)
+        x = net(Pooling(pool=mode, kernel_size=kernel, stride=kernel), x)
+    return x
 
 
 def _flat_indices(op: Op, net: Emitter, mask: Blob) -> Blob:

@@ -25,6 +25,7 @@ from onnx2caffe.caffe.lower.blocks import reshape
 from onnx2caffe.caffe.lower.elementwise import log, refuse_integers
 from onnx2caffe.caffe.lower.emitter import Emitter
 from onnx2caffe.caffe.lower.op import Op
+from onnx2caffe.caffe.lower.pool import Mode, pool_axis
 from onnx2caffe.caffe.lower.registry import Refused, lowers, recipe
 from onnx2caffe.caffe.net import Blob
 from onnx2caffe.canon import Shape
@@ -99,7 +100,7 @@ def _by_pooling(net: Emitter, kind: str, x: Blob, run: Run) -> Blob:
         raise Refused(f"{run} are not those of a map")
     x = reshape(net, x, run.shape)
     if run.stop - run.first == 2:
-        return net(Pooling(pool=pool, global_pooling=True), x)
+        return net.recipe("whole_pool", x, pool)
     return net(Pooling(pool=pool, kernel_size=(run.rows, 1) if run.first == 2 else (1, run.rows)), x)
 
 
@@ -129,6 +130,17 @@ def _by_column(net: Emitter, kind: str, x: Blob, run: Run) -> Blob:
     return _weighted(net, reshape(net, _mapped(net, kind, x), run.column), (run.rows, 1), 1)
 
 
+@recipe("reduce", "map")
+def _by_map(net: Emitter, kind: str, x: Blob, run: Run) -> Blob:
+    """Any run behind the batch as the rows of a map: Pooling in stages, times their number for sums (RED)."""
+    batch, *before = run.shape[: run.first] or (0,)
+    if kind == "PROD" or x.shape[0] != batch:
+        raise Refused(f"{kind} over {run}: the batch goes along, or factors are multiplied")
+    view = (batch, math.prod(before), run.rows, math.prod(run.shape[run.stop :]))
+    y = pool_axis(net, reshape(net, _mapped(net, kind, x), view), "MAX" if kind == "MAX" else "AVE", 2)
+    return power(net, y, scale=1.0 if kind in ("MAX", "MEAN") else run.rows)
+
+
 @recipe("reduce", "Slice")
 def _by_slices(net: Emitter, kind: str, x: Blob, run: Run) -> Blob:
     """PROD: every element of the run as a top of Slice, then Eltwise (recipes 10.7)."""
@@ -139,7 +151,7 @@ def _by_slices(net: Emitter, kind: str, x: Blob, run: Run) -> Blob:
     return net(Eltwise(operation="PROD"), *tops)
 
 
-def _pool(kind: str) -> str:
+def _pool(kind: str) -> Mode:
     if kind not in ("MAX", "MEAN"):
         raise Refused(f"Pooling has no {kind}")
     return "AVE" if kind == "MEAN" else "MAX"

@@ -17,6 +17,7 @@ from onnx2caffe.caffe.layers import Concat, Deconvolution, InnerProduct, Interp,
 from onnx2caffe.caffe.layers.base import Array
 from onnx2caffe.caffe.lower.blocks import MOST_WEIGHTS, add_map, depthwise, outer, per_channel, reshape, spatial_rank
 from onnx2caffe.caffe.lower.emitter import Emitter
+from onnx2caffe.caffe.lower.maps import forward, pointwise
 from onnx2caffe.caffe.lower.op import Op
 from onnx2caffe.caffe.lower.registry import Refused, lowers, recipe
 from onnx2caffe.caffe.net import Blob
@@ -85,7 +86,7 @@ def resize_from_one(net: Emitter, x: Blob, maps: Sequence[AxisMap]) -> Blob:
 def resize_by_repetition(net: Emitter, x: Blob, maps: Sequence[AxisMap]) -> Blob:
     """Every element a whole number of times (recipes 4.1)."""
     factors = [_ratio(m, numerators=[len(m.matrix) // m.matrix.shape[1]], denominators=[1]).p for m in maps]
-    return net.recipe("repeat", x, factors)
+    return net.recipe("upsample", x, factors)
 
 
 @recipe("resize", "average")
@@ -137,14 +138,26 @@ def resize_by_deconvolution(net: Emitter, x: Blob, maps: Sequence[AxisMap]) -> B
         bias_term=False,
         blobs=(per_channel(kernel, x.shape[1]),),
     )
-    return net.recipe("scale_map", net(layer, x), [t.factors for t in tents])
+    return net.recipe("bilinear", net(layer, x), [t.factors for t in tents])
+
+
+@recipe("bilinear", "exact")
+def border_restored(net: Emitter, x: Blob, factors: Sequence[Array]) -> Blob:
+    """What the border lost is multiplied in."""
+    return net.recipe("scale_map", x, factors)
+
+
+@recipe("bilinear", "deconv", approximate=True)
+def border_left(net: Emitter, x: Blob, factors: Sequence[Array]) -> Blob:
+    """The Deconvolution as it is: the outermost rows and columns are too small (recipes 4.7)."""
+    return x
 
 
 @recipe("resize", "ratio")
 def resize_by_ratio(net: Emitter, x: Blob, maps: Sequence[AxisMap]) -> Blob:
     """Nearest by p/q: p copies of everything, every q-th kept (recipes 4.2)."""
     ratios = [_ratio(m) for m in maps]
-    x = net.recipe("repeat", x, [r.p for r in ratios])
+    x = net.recipe("upsample", x, [r.p for r in ratios])
     front = [r.first for r in ratios]
     behind = [
         size - r.first - (len(m.matrix) - 1) * r.q - 1 for size, r, m in zip(x.shape[2:], ratios, maps, strict=True)
@@ -159,6 +172,16 @@ def resize_by_matrices(net: Emitter, x: Blob, maps: Sequence[AxisMap]) -> Blob:
     for i in order:
         x = _along(net, x, 2 + i, maps[i])
     return x
+
+
+@recipe("resize", "rotation")
+def resize_by_rotations(net: Emitter, x: Blob, maps: Sequence[AxisMap]) -> Blob:
+    """Anything: a matrix over the rows and one over the columns, each while they are the channels (AXM a)."""
+    if len(maps) != 2:
+        raise Refused(f"{len(maps)} spatial axes")
+    for mapped in maps:
+        x = pointwise(net, forward(net, x), mapped.matrix)
+    return forward(net, x)
 
 
 @dataclass(frozen=True)

@@ -13,12 +13,12 @@ import numpy as np
 from onnx2caffe.caffe.layers import BNLL, ELU, LSTM, Concat, DummyData, InnerProduct, ReLU, Scale, Sigmoid, Slice, TanH
 from onnx2caffe.caffe.layers.base import Array
 from onnx2caffe.caffe.lower.arithmetic import absolute, at_least, difference, linear, operand, power, product
-from onnx2caffe.caffe.lower.blocks import reshape
+from onnx2caffe.caffe.lower.blocks import keep, reshape
 from onnx2caffe.caffe.lower.emitter import Emitter
 from onnx2caffe.caffe.lower.layout import transpose
 from onnx2caffe.caffe.lower.op import Op
 from onnx2caffe.caffe.lower.registry import Refused, lowers
-from onnx2caffe.caffe.lower.slicing import gather, keep
+from onnx2caffe.caffe.lower.slicing import gather
 from onnx2caffe.caffe.net import Blob
 
 __all__: list[str] = []

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from onnx2caffe.caffe.layers import Concat, Slice
-from onnx2caffe.caffe.lower.blocks import reshape
+from onnx2caffe.caffe.layers import Slice
+from onnx2caffe.caffe.lower.blocks import concat, keep, reshape
 from onnx2caffe.caffe.lower.emitter import Emitter
 from onnx2caffe.caffe.lower.layout import tile, transpose
 from onnx2caffe.caffe.lower.op import Op
@@ -15,27 +15,10 @@ from onnx2caffe.caffe.lower.registry import Refused, lowers, recipe
 from onnx2caffe.caffe.net import Blob
 from onnx2caffe.decompose.strided import View, nest, view
 
-__all__ = ["gather", "keep"]
+__all__ = ["gather"]
 
 _FEW_PIECES = 32
 _LARGEST_MATRIX = 1 << 24
-
-
-@recipe("keep", "slice")
-def keep(net: Emitter, x: Blob, axis: int, first: int, end: int) -> Blob:
-    """The contiguous range [first, end) of an axis: one Slice; `finish` silences the rest (KEEP).
-
-    Raises:
-        Refused: the range is empty, which Caffe has not.
-
-    """
-    size = x.shape[axis]
-    if first >= end:
-        raise Refused(f"range [{first}, {end}) of axis {axis} (size {size}) is empty")
-    if end - first == size:
-        return x
-    points = sorted({first, end} - {0, size})
-    return net.many(Slice(axis=axis, slice_point=tuple(points), tops=len(points) + 1), x)[int(first > 0)]
 
 
 def gather(net: Emitter, x: Blob, axis: int, indices: Sequence[int]) -> Blob:
@@ -159,6 +142,21 @@ def _split(op: Op, net: Emitter) -> list[Blob]:
     return list(net.many(Slice(axis=axis, slice_point=tuple(int(p) for p in points), tops=len(sizes)), x))
 
 
+@lowers("Split", variant="kept")
+def _split_read(op: Op, net: Emitter) -> list[Blob]:
+    """Every part that something reads by itself, so that no unread part becomes an output (recipes 11.5)."""
+    x, axis = op.blob(), int(op.attribute("axis", 0))
+    sizes = [shape[axis] for shape in op.outputs]
+    if all(op.wanted(i) for i in range(len(sizes))):
+        raise Refused("every part is read")
+    ends = np.cumsum(sizes).tolist()
+    parts = zip(ends, sizes, strict=True)
+    return [
+        keep(net, x, axis, end - size, end) if op.wanted(i) else Blob("", op.outputs[i])
+        for i, (end, size) in enumerate(parts)
+    ]
+
+
 @lowers("Concat")
 def _concat(op: Op, net: Emitter) -> Blob:
     """One Concat layer over the parts that hold anything; constants become layers (recipes 11.8, 11.9)."""
@@ -167,7 +165,7 @@ def _concat(op: Op, net: Emitter) -> Blob:
         array = op.const(i)
         if 0 not in op.shape(i):
             parts.append(op.blob(i) if array is None else net.recipe("constant", array))
-    return parts[0] if len(parts) == 1 else net(Concat(axis=int(op.attribute("axis"))), *parts)
+    return parts[0] if len(parts) == 1 else concat(net, parts, int(op.attribute("axis")))
 
 
 @lowers("CenterCropPad")

@@ -33,7 +33,7 @@ def unpool_by_comparison(op: Op, net: Emitter) -> Blob:
     steps = _disjoint_windows(op)
     values, mask, plane = _planes(op, net)
     factors = (1,) * (2 - len(steps)) + steps
-    spread, found = net.recipe("repeat", values, factors), net.recipe("repeat", mask, factors)
+    spread, found = net.recipe("upsample", values, factors), net.recipe("upsample", mask, factors)
     places = np.arange(math.prod(plane), dtype=np.float32).reshape(plane)
     height, width = spread.shape[2:]
     distance = net(AbsVal(), add_map(net, found, -places[:height, :width]))

@@ -12,6 +12,7 @@ from onnx2caffe.caffe.site import Site, of_net
 from onnx2caffe.targets.base import Target
 from onnx2caffe.targets.nnie.examine import examine
 from onnx2caffe.targets.nnie.finish import for_mapper
+from onnx2caffe.targets.nnie.preferred import PREFERRED
 from onnx2caffe.targets.nnie.rules import Rule, load_rules, see_layer
 
 __all__ = ["NNIE"]
@@ -63,5 +64,6 @@ NNIE = _Nnie(
     partition=True,
     max_segments=_RULES["E09"].when["segments"],
     max_ports=_RULES["E09"].when["outputs"],
+    preferred=PREFERRED,
     rules=_RULES,
 )

@@ -1,0 +1,218 @@
+"""Blocks that need nothing but layers over 4-D maps that keep the batch, for the NNIE.
+
+They are further variants of the blocks of `blocks.py`. Facts: recipes §1, nnie §1.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from onnx2caffe.caffe.layers import Convolution, Deconvolution, Eltwise, Parameter, Permute
+from onnx2caffe.caffe.layers.base import Array, Shape
+from onnx2caffe.caffe.lower.arithmetic import affine
+from onnx2caffe.caffe.lower.blocks import concat, keep, one_hot, outer, reshape
+from onnx2caffe.caffe.lower.emitter import Emitter
+from onnx2caffe.caffe.lower.registry import Refused, recipe
+from onnx2caffe.caffe.net import Blob
+
+__all__ = ["WIDEST", "as_map", "fold", "forward", "pointwise"]
+
+WIDEST = 4096
+"""The widest map (nnie §1 W03)."""
+
+_FORWARD = Permute(order=(0, 2, 3, 1))
+"""The one Permute of the NNIE."""
+
+
+def fold(size: int) -> Shape:
+    """`size` elements as rows and columns, as wide as a map may be."""
+    width = next(w for w in range(min(size, WIDEST), 0, -1) if size % w == 0)
+    return size // width, width
+
+
+def as_map(net: Emitter, x: Blob) -> Blob:
+    """`x` as (N, C, H, W), its trailing axes merged and folded where they are not two.
+
+    Raises:
+        Refused: `x` has no channels.
+
+    """
+    if len(x.shape) == 4:
+        return x
+    if len(x.shape) < 2:
+        raise Refused(f"shape {list(x.shape)} has no channels")
+    return reshape(net, x, (*x.shape[:2], *fold(math.prod(x.shape[2:]))))
+
+
+def forward(net: Emitter, x: Blob) -> Blob:
+    """(N, A, B, C) to (N, B, C, A): the NNIE's one Permute."""
+    return net(_FORWARD, x)
+
+
+def pointwise(net: Emitter, x: Blob, weights: Array, bias: Array | None = None) -> Blob:
+    """A Convolution 1×1 with weights (out, in) over a map."""
+    kernel = np.ascontiguousarray(weights, np.float32).reshape(*weights.shape, 1, 1)
+    layer = Convolution(
+        num_output=len(weights),
+        kernel_size=(1, 1),
+        bias_term=bias is not None,
+        blobs=(kernel,) if bias is None else (kernel, np.asarray(bias, np.float32)),
+    )
+    return net(layer, x)
+
+
+@recipe("axis_map", "map")
+def axis_map_on_channels(net: Emitter, x: Blob, axis: int, matrix: Array) -> Blob:
+    """A linear map along the channels, or what can be seen as such: Convolution 1×1 (AXM)."""
+    before, behind = math.prod(x.shape[1:axis]), math.prod(x.shape[axis + 1 :])
+    if axis < 1 or before > 1:
+        raise Refused(f"axis {axis} of shape {list(x.shape)} is not the channels")
+    natural = axis == 1 and len(x.shape) == 4
+    view = x.shape if natural else (x.shape[0], x.shape[axis], *fold(behind))
+    return reshape(net, pointwise(net, reshape(net, x, view), matrix), _with_size(x.shape, axis, len(matrix)))
+
+
+@recipe("axis_map", "row")
+def axis_map_by_row(net: Emitter, x: Blob, axis: int, matrix: Array) -> Blob:
+    """A linear map along the last axis: Convolution over a whole row, whose outputs Permute puts last (recipes 6.2)."""
+    if axis < 1 or math.prod(x.shape[axis + 1 :]) > 1:
+        raise Refused(f"axis {axis} of shape {list(x.shape)} is not the last")
+    rows, size = math.prod(x.shape[1:axis]), x.shape[axis]
+    weights = np.ascontiguousarray(matrix, np.float32).reshape(len(matrix), 1, 1, size)
+    layer = Convolution(num_output=len(matrix), kernel_size=(1, size), bias_term=False, blobs=(weights,))
+    y = net(layer, reshape(net, x, (x.shape[0], 1, rows, size)))
+    return reshape(net, y if len(matrix) == 1 else forward(net, y), _with_size(x.shape, axis, len(matrix)))
+
+
+@recipe("axis_map", "rotation")
+def axis_map_by_rotation(net: Emitter, x: Blob, axis: int, matrix: Array) -> Blob:
+    """Any axis turned into the channels and back: three Permutes are none (AXM a)."""
+    if axis < 1:
+        raise Refused("the batch stays where it is")
+    view = (x.shape[0], math.prod(x.shape[1:axis]), x.shape[axis], math.prod(x.shape[axis + 1 :]))
+    y = pointwise(net, forward(net, reshape(net, x, view)), matrix)
+    return reshape(net, forward(net, forward(net, y)), _with_size(x.shape, axis, len(matrix)))
+
+
+def _with_size(shape: Shape, axis: int, size: int) -> Shape:
+    return (*shape[:axis], size, *shape[axis + 1 :])
+
+
+@recipe("keep", "map")
+def keep_by_map(net: Emitter, x: Blob, axis: int, first: int, end: int) -> Blob:
+    """The range [first, end) without unread tops: a crop of a map, else a one-hot matrix (recipes 11.1)."""
+    size = x.shape[axis]
+    if len(x.shape) == 4 and axis >= 2:
+        front, behind = ([n if i == axis else 0 for i in (2, 3)] for n in (first, size - end))
+        return net.recipe("crop", x, front, behind)
+    return net.recipe("axis_map", x, axis, one_hot(range(first, end), size))
+
+
+@recipe("constant_pad", "shift")
+def constant_pad_by_shift(net: Emitter, x: Blob, axis: int, front: int, behind: int, *, value: float) -> Blob:
+    """`value` in front of and behind an axis: zeros where the value is taken away before and added after (3.15)."""
+    x = keep(net, x, axis, max(-front, 0), x.shape[axis] - max(-behind, 0))
+    front, behind = max(front, 0), max(behind, 0)
+    if not front and not behind:
+        return x
+    y = affine(net, x, 1.0, -value)
+    if len(x.shape) == 4 and axis >= 2:
+        pads = [[n if i == axis else 0 for i in (2, 3)] for n in (front, behind)]
+        y = net.recipe("zero_pad", y, *pads)
+    else:
+        index = [*[-1] * front, *range(x.shape[axis]), *[-1] * behind]
+        y = net.recipe("axis_map", y, axis, one_hot(index, x.shape[axis]))
+    return affine(net, y, 1.0, value)
+
+
+@recipe("constant", "Parameter")
+def constant_parameter(net: Emitter, array: Array) -> Blob:
+    """A constant blob from the caffemodel, whatever its numbers."""
+    values = np.asarray(array, np.float32)
+    return net(Parameter(shape=values.shape, blobs=(values,)))
+
+
+@recipe("constant_map", "deconvolution")
+def constant_map(net: Emitter, like: Blob, values: Array) -> Blob:
+    """`values` (in the shape of `like`): a 1 made of zero weights and a bias, spread by a kernel (CMAP)."""
+    x = as_map(net, like)
+    _, channels, height, width = x.shape
+    one = pointwise(net, net.recipe("whole_pool", x, "MAX"), np.zeros((1, channels)), np.ones(1))
+    kernel = np.ascontiguousarray(values, np.float32).reshape(1, channels, height, width)
+    layer = Deconvolution(num_output=channels, kernel_size=(height, width), bias_term=False, blobs=(kernel,))
+    return reshape(net, net(layer, one), like.shape)
+
+
+@recipe("scale_map", "map")
+def scale_by_map(net: Emitter, x: Blob, factors: Sequence[Array]) -> Blob:
+    """Multiplies every map by the outer product of one row of factors per spatial axis: Eltwise with CMAP."""
+    values = outer(factors).astype(np.float32)
+    if (values == 1).all():
+        return x
+    return net(Eltwise(operation="PROD"), x, net.recipe("constant_map", x, np.broadcast_to(values, x.shape)))
+
+
+@recipe("broadcast", "upsample")
+def broadcast_by_upsample(net: Emitter, x: Blob, shape: Shape) -> Blob:
+    """Repeats axes of size 1 by Upsample ×2 (BCAST-HW d)."""
+
+    def grow(x: Blob, factors: Sequence[int]) -> Blob:
+        if factors[0] != factors[1] or factors[0] & (factors[0] - 1):
+            raise Refused(f"factors {tuple(factors)} are not one power of 2")
+        return net.recipe("upsample", x, factors)
+
+    return _broadcast(net, x, shape, grow)
+
+
+@recipe("broadcast", "concat")
+def broadcast_by_concat(net: Emitter, x: Blob, shape: Shape) -> Blob:
+    """Repeats axes of size 1 by Concat of copies (BCAST-HW c)."""
+
+    def grow(x: Blob, factors: Sequence[int]) -> Blob:
+        for axis, count in ((3, factors[1]), (2, factors[0])):
+            x = concat(net, [x] * count, axis) if count > 1 else x
+        return x
+
+    return _broadcast(net, x, shape, grow)
+
+
+@recipe("broadcast", "deconv")
+def broadcast_by_deconvolution(net: Emitter, x: Blob, shape: Shape) -> Blob:
+    """Repeats axes of size 1 by a depthwise Deconvolution of ones (BCAST-HW b)."""
+    return _broadcast(net, x, shape, lambda x, factors: net.recipe("upsample", x, factors))
+
+
+def _broadcast(net: Emitter, x: Blob, shape: Shape, grow: Callable[[Blob, Sequence[int]], Blob]) -> Blob:
+    """Rows and columns by `grow`, channels by a Convolution of ones (BCAST-C)."""
+    if x.shape[:1] != shape[:1]:
+        raise Refused(f"shape {list(x.shape)} to {list(shape)} repeats the batch")
+    old, new = _on_three_axes(x.shape, shape)
+    y = reshape(net, x, old)
+    if old[2:] != new[2:]:
+        y = grow(y, [large // small for small, large in zip(old[2:], new[2:], strict=True)])
+    if old[1] != new[1]:
+        y = pointwise(net, y, np.ones((new[1], 1)))
+    return reshape(net, y, shape)
+
+
+def _on_three_axes(old: Shape, new: Shape) -> tuple[Shape, Shape]:
+    """Shapes before and after a broadcast as maps: neighbours that grow alike are one axis."""
+    if len(old) == 4:
+        return old, new
+    runs: list[tuple[int, int]] = []
+    for small, large in zip(old[1:], new[1:], strict=True):
+        if large == 1:
+            continue
+        alike = runs and (runs[-1][0] == runs[-1][1]) == (small == large)
+        before = runs.pop() if alike else (1, 1)
+        runs.append((before[0] * small, before[1] * large))
+    if len(runs) > 3:
+        raise Refused(f"shape {list(old)} to {list(new)} is no broadcast of a map")
+    if len(runs) == 2:
+        small, large = runs.pop()
+        runs += zip(fold(small) if small == large else (1, 1), fold(large), strict=True)
+    runs += [(1, 1)] * (3 - len(runs))
+    return (old[0], *(small for small, _ in runs)), (new[0], *(large for _, large in runs))
