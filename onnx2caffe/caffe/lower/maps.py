@@ -23,6 +23,9 @@ __all__ = ["WIDEST", "as_map", "fold", "forward", "pointwise"]
 WIDEST = 4096
 """The widest map (nnie §1 W03)."""
 
+_FINE = 8.0
+"""Adding and taking away a number up to this loses at most 1e-6."""
+
 _FORWARD = Permute(order=(0, 2, 3, 1))
 """The one Permute of the NNIE."""
 
@@ -114,6 +117,8 @@ def keep_by_map(net: Emitter, x: Blob, axis: int, first: int, end: int) -> Blob:
 @recipe("constant_pad", "shift")
 def constant_pad_by_shift(net: Emitter, x: Blob, axis: int, front: int, behind: int, *, value: float) -> Blob:
     """`value` in front of and behind an axis: zeros where the value is taken away before and added after (3.15)."""
+    if abs(value) > _FINE:
+        raise Refused(f"adding and taking away {value} would cost accuracy")
     x = keep(net, x, axis, max(-front, 0), x.shape[axis] - max(-behind, 0))
     front, behind = max(front, 0), max(behind, 0)
     if not front and not behind:
@@ -126,6 +131,17 @@ def constant_pad_by_shift(net: Emitter, x: Blob, axis: int, front: int, behind: 
         index = [*[-1] * front, *range(x.shape[axis]), *[-1] * behind]
         y = net.recipe("axis_map", y, axis, one_hot(index, x.shape[axis]))
     return affine(net, y, 1.0, value)
+
+
+@recipe("constant_pad", "Parameter")
+def constant_pad_by_parameter(net: Emitter, x: Blob, axis: int, front: int, behind: int, *, value: float) -> Blob:
+    """`value` in front of and behind an axis: Concat with constant blobs."""
+    x = keep(net, x, axis, max(-front, 0), x.shape[axis] - max(-behind, 0))
+
+    def fill(count: int) -> list[Blob]:
+        return [constant_parameter(net, np.full(_with_size(x.shape, axis, count), value))] if count > 0 else []
+
+    return concat(net, [*fill(front), x, *fill(behind)], axis) if max(front, behind) > 0 else x
 
 
 @recipe("constant", "Parameter")
@@ -187,7 +203,7 @@ def broadcast_by_deconvolution(net: Emitter, x: Blob, shape: Shape) -> Blob:
 
 def _broadcast(net: Emitter, x: Blob, shape: Shape, grow: Callable[[Blob, Sequence[int]], Blob]) -> Blob:
     """Rows and columns by `grow`, channels by a Convolution of ones (BCAST-C)."""
-    if x.shape[:1] != shape[:1]:
+    if not shape or x.shape[0] != shape[0]:
         raise Refused(f"shape {list(x.shape)} to {list(shape)} repeats the batch")
     old, new = _on_three_axes(x.shape, shape)
     y = reshape(net, x, old)

@@ -227,6 +227,18 @@ def every_stride(net: Emitter, x: Blob, windows: Windows) -> tuple[Blob, ...]:
 @recipe("ave_pool", "cut")
 def pooling_then_cut(net: Emitter, x: Blob, windows: Windows) -> tuple[Blob, ...]:
     """More windows than wanted, in front (uneven pads) or behind (rounding), then a crop (recipes 2.4, 2.6)."""
+    if windows.mode == "AVE" and any(a.stride > a.kernel for a in windows.axes):
+        raise Refused("windows outside the map have no average, and one-hot weights do not hide that")
+    return _cut(net, x, windows)
+
+
+@recipe("ave_pool", "slices")
+def pooling_then_slices(net: Emitter, x: Blob, windows: Windows) -> tuple[Blob, ...]:
+    """The same where windows may lie outside the map: what they hold is sliced off."""
+    return _cut(net, x, windows)
+
+
+def _cut(net: Emitter, x: Blob, windows: Windows) -> tuple[Blob, ...]:
     shifts = [range(max(1, math.ceil((a.kernel - a.front) / a.stride))) for a in windows.axes]
     for shift in sorted(itertools.product(*shifts), key=sum):
         with contextlib.suppress(Refused):
