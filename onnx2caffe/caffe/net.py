@@ -12,10 +12,23 @@ __all__ = ["Blob", "Net", "Placed"]
 
 @dataclass(frozen=True)
 class Blob:
-    """A blob's name and static shape."""
+    """A tensor in a net: the blob's name and the tensor's static shape.
+
+    `held`: the blob's own shape, where the target has no Reshape to the tensor's; the values in C order are the same.
+    """
 
     name: str
     shape: Shape
+    held: Shape | None = None
+
+    @property
+    def own(self) -> Shape:
+        """The blob's own shape."""
+        return self.shape if self.held is None else self.held
+
+    def seen_as(self, shape: Shape) -> Blob:
+        """The same blob as a tensor of another shape."""
+        return Blob(self.name, shape, None if self.own == shape else self.own)
 
 
 @dataclass(frozen=True)

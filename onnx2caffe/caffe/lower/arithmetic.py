@@ -79,11 +79,11 @@ def _power_layer(net: Emitter, x: Blob, exponent: float, scale: float, shift: fl
 @recipe("power", "Scale")
 def _power_scaled(net: Emitter, x: Blob, exponent: float, scale: float, shift: float) -> Blob:
     """Scale over the channels, with a bias, then Power without a shift (nnie §1 W13)."""
-    if len(x.shape) < 2 or (exponent != 1.0 and shift == 0.0):
-        raise Refused(f"shape {list(x.shape)} has no channels, or nothing is added before exponent {exponent}")
-    channels = x.shape[1:2]
-    weights, bias = (np.full(channels, number, np.float32) for number in (scale, shift))
-    return power(net, net.recipe("affine", x, 1, weights, bias), exponent)
+    held = x.seen_as(x.own)
+    if len(held.shape) < 2 or (exponent != 1.0 and shift == 0.0):
+        raise Refused(f"shape {list(held.shape)} has no channels, or nothing is added before exponent {exponent}")
+    weights, bias = (np.full(held.shape[1:2], number, np.float32) for number in (scale, shift))
+    return power(net, net.recipe("affine", held, 1, weights, bias).seen_as(x.shape), exponent)
 
 
 @recipe("power", "steps")
@@ -174,7 +174,7 @@ def _affine_map(net: Emitter, x: Blob, first: int, weights: Array, bias: Array) 
     for operation, neutral, constant in (("PROD", 1, weights), ("SUM", 0, bias)):
         if (constant != neutral).any():
             values = np.broadcast_to(constant.reshape(*constant.shape, *ones), x.shape)
-            x = net(Eltwise(operation=operation), x, net.recipe("constant_map", x, values))
+            x = net(Eltwise(operation=operation), x, net.recipe("constant_map", x, values).seen_as(x.shape))
     return x
 
 

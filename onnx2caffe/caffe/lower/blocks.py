@@ -28,7 +28,7 @@ from onnx2caffe.caffe.layers import (
     Tile,
     Upsample,
 )
-from onnx2caffe.caffe.layers.base import Array, Shape
+from onnx2caffe.caffe.layers.base import MAX_AXES, Array, Shape
 from onnx2caffe.caffe.lower.emitter import Emitter
 from onnx2caffe.caffe.lower.registry import Refused, recipe
 from onnx2caffe.caffe.net import Blob
@@ -72,7 +72,10 @@ def spatial_rank(x: Blob) -> int:
 
 def reshape(net: Emitter, x: Blob, shape: Sequence[int]) -> Blob:
     """`x` in another shape of the same size; `x` itself when the shape is the same."""
-    return x if x.shape == tuple(shape) else net.recipe("reshape", x, tuple(shape))
+    wanted = tuple(shape)
+    if wanted in (x.shape, x.own):
+        return x.seen_as(wanted)
+    return net.recipe("reshape", x.seen_as(x.own), wanted)
 
 
 @recipe("reshape", "static")
@@ -84,9 +87,17 @@ def reshape_all(net: Emitter, x: Blob, shape: Shape) -> Blob:
 @recipe("reshape", "keep_n")
 def reshape_behind_batch(net: Emitter, x: Blob, shape: Shape) -> Blob:
     """Reshape with 0 for the batch, which stays as it is (nnie §1 E02)."""
-    if not shape or x.shape[:1] != shape[:1]:
+    if len(shape) < 2 or x.shape[:1] != shape[:1]:
         raise Refused(f"shape {list(x.shape)} to {list(shape)} changes the batch")
     return net(Reshape(shape=(0, *shape[1:])), x)
+
+
+@recipe("reshape", "seen")
+def reshape_nothing(net: Emitter, x: Blob, shape: Shape) -> Blob:
+    """No layer: the blob stays, those that read it see the tensor's shape."""
+    if 0 in shape or len(shape) > MAX_AXES:
+        raise Refused(f"shape {list(shape)} is none that Caffe has")
+    return x.seen_as(shape)
 
 
 def convolution(net: Emitter, x: Blob, layer: Convolution, what: str = "") -> Blob:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, TypeVar, cast
 
 import numpy as np
 
+from onnx2caffe.caffe.layers import BNLL, ELU, AbsVal, Eltwise, Exp, Log, Power, ReLU, Sigmoid, TanH, Threshold
 from onnx2caffe.caffe.layers.base import Layer, LayerError, Shape
 from onnx2caffe.caffe.lower.registry import ALTERNATIVES, Alternative, Refused
 from onnx2caffe.caffe.net import Blob, Placed
@@ -16,6 +17,9 @@ from onnx2caffe.caffe.rules import Rules
 __all__ = ["PROVISIONAL", "Emitter"]
 
 _T = TypeVar("_T")
+
+_POINTWISE = (AbsVal, BNLL, ELU, Eltwise, Exp, Log, Power, ReLU, Sigmoid, TanH, Threshold)
+"""Layers to which the shape of a blob means nothing."""
 
 PROVISIONAL = "\0"
 """Starts every provisional name: no name in a net holds it (`caffe/names.py`), so none can clash."""
@@ -47,6 +51,8 @@ class Emitter:
 
     def many(self, layer: Layer, *bottoms: Blob, what: str = "") -> tuple[Blob, ...]:
         """Add a layer with any number of tops (none: Silence)."""
+        if any(b.held is not None for b in bottoms):
+            return self._place_seen(layer, bottoms, what)
         shapes = [b.shape for b in bottoms]
         try:
             tops = layer.infer(shapes)
@@ -60,6 +66,14 @@ class Emitter:
         self.placed.append(Placed(name, layer, tuple(b.name for b in bottoms), tuple(names)))
         self.shapes.update(zip(names, tops, strict=True))
         return tuple(Blob(n, s) for n, s in zip(names, tops, strict=True))
+
+    def _place_seen(self, layer: Layer, bottoms: Sequence[Blob], what: str) -> tuple[Blob, ...]:
+        """Add a layer that reads tensors of other shapes than their blobs have: only what has no axes can."""
+        first = bottoms[0]
+        if not isinstance(layer, _POINTWISE) or len({(b.shape, b.own) for b in bottoms}) > 1:
+            raise Refused(f"{layer.type} reads a tensor {list(first.shape)} that stands as {list(first.own)}")
+        tops = self.many(layer, *(Blob(b.name, b.own) for b in bottoms), what=what)
+        return tuple(top.seen_as(first.shape) for top in tops)
 
     def recipe(self, key: str, *args: Any, **options: Any) -> Blob:
         """Take the first alternative of `key` that applies and the target accepts; its one result blob."""
@@ -121,7 +135,7 @@ class Emitter:
 def _signature(argument: Any) -> object:
     """What makes an attempt the same as one under way: blobs differ by their shapes only."""
     if isinstance(argument, Blob):
-        return argument.shape
+        return argument.shape, argument.own
     if isinstance(argument, np.ndarray):
         return argument.shape, argument.tobytes()
     if isinstance(argument, list | tuple):

@@ -18,10 +18,13 @@ from onnx2caffe.caffe.lower.emitter import Emitter
 from onnx2caffe.caffe.lower.registry import Refused, recipe
 from onnx2caffe.caffe.net import Blob
 
-__all__ = ["WIDEST", "as_map", "fold", "forward", "pointwise"]
+__all__ = ["WIDEST", "around", "as_map", "fold", "forward", "pointwise"]
 
 WIDEST = 4096
 """The widest map (nnie §1 W03)."""
+
+_LONGEST_KERNEL = 255
+"""nnie §1 W04."""
 
 _FINE = 8.0
 """Adding and taking away a number up to this loses at most 1e-6."""
@@ -43,11 +46,25 @@ def as_map(net: Emitter, x: Blob) -> Blob:
         Refused: `x` has no channels.
 
     """
-    if len(x.shape) == 4:
-        return x
-    if len(x.shape) < 2:
-        raise Refused(f"shape {list(x.shape)} has no channels")
-    return reshape(net, x, (*x.shape[:2], *fold(math.prod(x.shape[2:]))))
+    held = x.seen_as(x.own)
+    if len(held.shape) == 4:
+        return held
+    if len(held.shape) < 2:
+        raise Refused(f"shape {list(held.shape)} has no channels")
+    return reshape(net, held, (*held.shape[:2], *fold(math.prod(held.shape[2:]))))
+
+
+def around(x: Blob, axis: int) -> tuple[int, int, int, int]:
+    """A tensor as four axes: the batch of its blob, what lies before an axis, the axis, and what lies behind it.
+
+    Raises:
+        Refused: the axis takes the batch in.
+
+    """
+    batch, before = x.own[0] if x.own else 0, math.prod(x.shape[:axis])
+    if not batch or before % batch or (axis == 0 and batch > 1):
+        raise Refused(f"axis {axis} of a tensor {list(x.shape)} takes in the batch of {list(x.own)}")
+    return batch, before // batch, x.shape[axis], math.prod(x.shape[axis + 1 :])
 
 
 def forward(net: Emitter, x: Blob) -> Blob:
@@ -70,33 +87,30 @@ def pointwise(net: Emitter, x: Blob, weights: Array, bias: Array | None = None) 
 @recipe("axis_map", "map")
 def axis_map_on_channels(net: Emitter, x: Blob, axis: int, matrix: Array) -> Blob:
     """A linear map along the channels, or what can be seen as such: Convolution 1×1 (AXM)."""
-    before, behind = math.prod(x.shape[1:axis]), math.prod(x.shape[axis + 1 :])
-    if axis < 1 or before > 1:
+    batch, before, size, behind = around(x, axis)
+    if before > 1:
         raise Refused(f"axis {axis} of shape {list(x.shape)} is not the channels")
     natural = axis == 1 and len(x.shape) == 4
-    view = x.shape if natural else (x.shape[0], x.shape[axis], *fold(behind))
+    view = x.shape if natural else (batch, size, *fold(behind))
     return reshape(net, pointwise(net, reshape(net, x, view), matrix), _with_size(x.shape, axis, len(matrix)))
 
 
 @recipe("axis_map", "row")
 def axis_map_by_row(net: Emitter, x: Blob, axis: int, matrix: Array) -> Blob:
     """A linear map along the last axis: Convolution over a whole row, whose outputs Permute puts last (recipes 6.2)."""
-    if axis < 1 or math.prod(x.shape[axis + 1 :]) > 1:
+    batch, rows, size, behind = around(x, axis)
+    if behind > 1:
         raise Refused(f"axis {axis} of shape {list(x.shape)} is not the last")
-    rows, size = math.prod(x.shape[1:axis]), x.shape[axis]
     weights = np.ascontiguousarray(matrix, np.float32).reshape(len(matrix), 1, 1, size)
     layer = Convolution(num_output=len(matrix), kernel_size=(1, size), bias_term=False, blobs=(weights,))
-    y = net(layer, reshape(net, x, (x.shape[0], 1, rows, size)))
+    y = net(layer, reshape(net, x, (batch, 1, rows, size)))
     return reshape(net, y if len(matrix) == 1 else forward(net, y), _with_size(x.shape, axis, len(matrix)))
 
 
 @recipe("axis_map", "rotation")
 def axis_map_by_rotation(net: Emitter, x: Blob, axis: int, matrix: Array) -> Blob:
     """Any axis turned into the channels and back: three Permutes are none (AXM a)."""
-    if axis < 1:
-        raise Refused("the batch stays where it is")
-    view = (x.shape[0], math.prod(x.shape[1:axis]), x.shape[axis], math.prod(x.shape[axis + 1 :]))
-    y = pointwise(net, forward(net, reshape(net, x, view)), matrix)
+    y = pointwise(net, forward(net, reshape(net, x, around(x, axis))), matrix)
     return reshape(net, forward(net, forward(net, y)), _with_size(x.shape, axis, len(matrix)))
 
 
@@ -155,11 +169,18 @@ def constant_parameter(net: Emitter, array: Array) -> Blob:
 def constant_map(net: Emitter, like: Blob, values: Array) -> Blob:
     """`values` (in the shape of `like`): a 1 made of zero weights and a bias, spread by a kernel (CMAP)."""
     x = as_map(net, like)
-    _, channels, height, width = x.shape
-    one = pointwise(net, net.recipe("whole_pool", x, "MAX"), np.zeros((1, channels)), np.ones(1))
-    kernel = np.ascontiguousarray(values, np.float32).reshape(1, channels, height, width)
-    layer = Deconvolution(num_output=channels, kernel_size=(height, width), bias_term=False, blobs=(kernel,))
-    return reshape(net, net(layer, one), like.shape)
+    one = pointwise(net, net.recipe("whole_pool", x, "MAX"), np.zeros((1, x.shape[1])), np.ones(1))
+    channels, *kernel = x.shape[1:] if max(x.shape[2:]) <= _LONGEST_KERNEL else _small_planes(values.size)
+    weights = np.ascontiguousarray(values, np.float32).reshape(1, channels, *kernel)
+    layer = Deconvolution(num_output=channels, kernel_size=tuple(kernel), bias_term=False, blobs=(weights,))
+    return reshape(net, net(layer, one), like.own)
+
+
+def _small_planes(size: int) -> Shape:
+    """`size` elements as channels of planes no larger than a kernel may be."""
+    width = next(w for w in range(_LONGEST_KERNEL, 0, -1) if size % w == 0)
+    height = next(h for h in range(_LONGEST_KERNEL, 0, -1) if size // width % h == 0)
+    return size // (width * height), height, width
 
 
 @recipe("scale_map", "map")
@@ -203,7 +224,8 @@ def broadcast_by_deconvolution(net: Emitter, x: Blob, shape: Shape) -> Blob:
 
 def _broadcast(net: Emitter, x: Blob, shape: Shape, grow: Callable[[Blob, Sequence[int]], Blob]) -> Blob:
     """Rows and columns by `grow`, channels by a Convolution of ones (BCAST-C)."""
-    if not shape or x.shape[0] != shape[0]:
+    batch = x.own[0] if x.own else 0
+    if batch != 1 and (not shape or batch != shape[0]):
         raise Refused(f"shape {list(x.shape)} to {list(shape)} repeats the batch")
     old, new = _on_three_axes(x.shape, shape)
     y = reshape(net, x, old)
@@ -216,10 +238,13 @@ def _broadcast(net: Emitter, x: Blob, shape: Shape, grow: Callable[[Blob, Sequen
 
 def _on_three_axes(old: Shape, new: Shape) -> tuple[Shape, Shape]:
     """Shapes before and after a broadcast as maps: neighbours that grow alike are one axis."""
-    if len(old) == 4:
+    if len(old) == 4 and old[0] == new[0]:
         return old, new
+    batch = old[0] if old and old[0] == new[0] else 1
+    if old and old[0] == new[0]:
+        old, new = old[1:], new[1:]
     runs: list[tuple[int, int]] = []
-    for small, large in zip(old[1:], new[1:], strict=True):
+    for small, large in zip(old, new, strict=True):
         if large == 1:
             continue
         alike = runs and (runs[-1][0] == runs[-1][1]) == (small == large)
@@ -231,4 +256,4 @@ def _on_three_axes(old: Shape, new: Shape) -> tuple[Shape, Shape]:
         small, large = runs.pop()
         runs += zip(fold(small) if small == large else (1, 1), fold(large), strict=True)
     runs += [(1, 1)] * (3 - len(runs))
-    return (old[0], *(small for small, _ in runs)), (new[0], *(large for _, large in runs))
+    return (batch, *(small for small, _ in runs)), (batch, *(large for _, large in runs))

@@ -24,6 +24,7 @@ from onnx2caffe.caffe.lower.arithmetic import (
 from onnx2caffe.caffe.lower.blocks import reshape
 from onnx2caffe.caffe.lower.elementwise import log, refuse_integers
 from onnx2caffe.caffe.lower.emitter import Emitter
+from onnx2caffe.caffe.lower.maps import around
 from onnx2caffe.caffe.lower.op import Op
 from onnx2caffe.caffe.lower.pool import Mode, pool_axis
 from onnx2caffe.caffe.lower.registry import Refused, lowers, recipe
@@ -133,10 +134,10 @@ def _by_column(net: Emitter, kind: str, x: Blob, run: Run) -> Blob:
 @recipe("reduce", "map")
 def _by_map(net: Emitter, kind: str, x: Blob, run: Run) -> Blob:
     """Any run behind the batch as the rows of a map: Pooling in stages, times their number for sums (RED)."""
-    batch, *before = run.shape[: run.first] or (0,)
-    if kind == "PROD" or x.shape[0] != batch:
-        raise Refused(f"{kind} over {run}: the batch goes along, or factors are multiplied")
-    view = (batch, math.prod(before), run.rows, math.prod(run.shape[run.stop :]))
+    if kind == "PROD":
+        raise Refused("Pooling does not multiply")
+    outer, _, rows, inner = run.column
+    view = around(Blob(x.name, (outer, rows, inner), x.own), 1)
     y = pool_axis(net, reshape(net, _mapped(net, kind, x), view), "MAX" if kind == "MAX" else "AVE", 2)
     return power(net, y, scale=1.0 if kind in ("MAX", "MEAN") else run.rows)
 

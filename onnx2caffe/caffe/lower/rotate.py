@@ -32,35 +32,34 @@ _MOST_PARTS = 32
 @recipe("transpose", "rotation")
 def _rotation(net: Emitter, x: Blob, shape: Shape, perm: Shape, result: Shape) -> Blob:
     """Two blocks change places: one Permute, or two where that keeps the map narrow (recipes 5.3, 5.4, ROT)."""
-    blocks = _behind_batch(shape, perm)
+    blocks = _behind_batch(x, shape, perm)
     if blocks.order != (1, 0):
         raise Refused(f"perm {list(perm)} on shape {list(shape)} is no rotation of two blocks")
     first, second = blocks.sizes
-    ways = list(_views(first, second, x.shape, result))
-    ways.sort(key=lambda way: way[1] + _reshapes(way[0], way[1], x.shape, result))
+    ways = list(_views(first, second, x.own, result))
+    ways.sort(key=lambda way: way[1] + _reshapes(way[0], way[1], x.own, result))
     return net.either(*(partial(_turned, net, x, view, turns, result) for view, turns in ways))
 
 
 @recipe("transpose", "slices")
 def _slices(net: Emitter, x: Blob, shape: Shape, perm: Shape, result: Shape) -> Blob:
     """Within each of a few slices two blocks change places, then Concat (recipes 5.7)."""
-    turns, (parts, first, second) = _exchange_behind(_behind_batch(shape, perm))
+    turns, (parts, first, second) = _exchange_behind(_behind_batch(x, shape, perm))
     if parts > _MOST_PARTS:
         raise Refused(f"perm {list(perm)} on shape {list(shape)} needs {parts} slices (at most {_MOST_PARTS})")
     x = _turned_blocks(net, x, turns, (parts, first, second))
-    batch = x.shape[0]
-    x = reshape(net, x, (batch, parts * first, *fold(second)))
+    x = reshape(net, x, (1, parts * first, *fold(second)))
     tops = net.many(Slice(axis=1, slice_point=tuple(range(first, parts * first, first)), tops=parts), x)
-    turned = [reshape(net, forward(net, top), (batch, second, first)) for top in tops]
+    turned = [reshape(net, forward(net, top), (1, second, first)) for top in tops]
     return reshape(net, net(Concat(axis=1), *turned), result)
 
 
 @recipe("transpose", "dw")
 def _one_hot_rows(net: Emitter, x: Blob, shape: Shape, perm: Shape, result: Shape) -> Blob:
     """Two inner blocks change places: a depthwise Convolution turns a row's elements into channels (recipes 5.5b)."""
-    turns, sizes = _exchange_behind(_behind_batch(shape, perm))
+    turns, sizes = _exchange_behind(_behind_batch(x, shape, perm))
     groups, _, columns = sizes
-    x = reshape(net, _turned_blocks(net, x, turns, sizes), (x.shape[0], *sizes))
+    x = reshape(net, _turned_blocks(net, x, turns, sizes), (1, *sizes))
     weights = np.tile(one_hot(range(columns), columns), (groups, 1)).reshape(-1, 1, 1, columns)
     layer = Convolution(
         num_output=groups * columns, kernel_size=(1, columns), group=groups, bias_term=False, blobs=(weights,)
@@ -68,15 +67,15 @@ def _one_hot_rows(net: Emitter, x: Blob, shape: Shape, perm: Shape, result: Shap
     return reshape(net, net(layer, x), result)
 
 
-def _behind_batch(shape: Shape, perm: Shape) -> Blocks:
+def _behind_batch(x: Blob, shape: Shape, perm: Shape) -> Blocks:
     """What is moved while the batch stays.
 
     Raises:
         Refused: it does not.
 
     """
-    if shape[0] != 1:
-        raise Refused(f"a batch of {shape[0]}")
+    if x.own[:1] != (1,):
+        raise Refused(f"{list(x.own)} has a batch")
     return Blocks.of(shape, perm)
 
 
@@ -97,7 +96,7 @@ def _turned_blocks(net: Emitter, x: Blob, turns: int, turned: Shape) -> Blob:
     """Three blocks turned until their sizes are `turned`."""
     if not turns:
         return x
-    x = reshape(net, x, (x.shape[0], *turned[-turns:], *turned[:-turns]))
+    x = reshape(net, x, (1, *turned[-turns:], *turned[:-turns]))
     for _ in range(turns):
         x = forward(net, x)
     return x
@@ -121,7 +120,7 @@ def _reshapes(view: Shape, turns: int, given: Shape, result: Shape) -> int:
 
 
 def _turned(net: Emitter, x: Blob, view: Shape, turns: int, result: Shape) -> Blob:
-    x = reshape(net, x, (x.shape[0], *view))
+    x = reshape(net, x, (1, *view))
     for _ in range(turns):
         x = forward(net, x)
     return reshape(net, x, result)

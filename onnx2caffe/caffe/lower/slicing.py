@@ -10,6 +10,7 @@ from onnx2caffe.caffe.layers import Slice
 from onnx2caffe.caffe.lower.blocks import concat, keep, reshape
 from onnx2caffe.caffe.lower.emitter import Emitter
 from onnx2caffe.caffe.lower.layout import tile, transpose
+from onnx2caffe.caffe.lower.maps import around
 from onnx2caffe.caffe.lower.op import Op
 from onnx2caffe.caffe.lower.registry import Refused, lowers, recipe
 from onnx2caffe.caffe.net import Blob
@@ -166,6 +167,27 @@ def _concat(op: Op, net: Emitter) -> Blob:
         if 0 not in op.shape(i):
             parts.append(op.blob(i) if array is None else net.recipe("constant", array))
     return parts[0] if len(parts) == 1 else concat(net, parts, int(op.attribute("axis")))
+
+
+@lowers("Split", variant="rows")
+def _split_rows(op: Op, net: Emitter) -> list[Blob]:
+    """Any axis as that of (batch, before, axis, behind), whatever shape the tensor has."""
+    x, axis = op.blob(), int(op.attribute("axis", 0))
+    points = np.cumsum([shape[axis] for shape in op.outputs])[:-1].tolist()
+    rows = reshape(net, x, around(x, axis))
+    parts = net.many(Slice(axis=2, slice_point=tuple(points), tops=len(op.outputs)), rows)
+    return [reshape(net, part, shape) for part, shape in zip(parts, op.outputs, strict=True)]
+
+
+@lowers("Concat", variant="rows")
+def _concat_rows(op: Op, net: Emitter) -> Blob:
+    """Any axis as the last one of (batch, before, axis and behind), whatever shape the tensors have."""
+    axis = int(op.attribute("axis"))
+    views = [around(op.blob(i), axis) for i in range(len(op))]
+    first = views[0][1] == 1
+    shapes = [(n, size, behind) if first else (n, before, size * behind) for n, before, size, behind in views]
+    parts = [reshape(net, op.blob(i), shape) for i, shape in enumerate(shapes)]
+    return reshape(net, concat(net, parts, 1 if first else 2), op.outputs[0])
 
 
 @lowers("CenterCropPad")

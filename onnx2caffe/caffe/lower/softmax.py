@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from onnx2caffe.caffe.layers import Slice, Softmax
@@ -11,7 +9,7 @@ from onnx2caffe.caffe.lower.arithmetic import above, at_least, difference, linea
 from onnx2caffe.caffe.lower.blocks import concat, reshape
 from onnx2caffe.caffe.lower.elementwise import log
 from onnx2caffe.caffe.lower.emitter import Emitter
-from onnx2caffe.caffe.lower.maps import fold, forward
+from onnx2caffe.caffe.lower.maps import around, fold, forward
 from onnx2caffe.caffe.lower.op import Op
 from onnx2caffe.caffe.lower.reduce import Run, reduce
 from onnx2caffe.caffe.lower.registry import Refused, lowers, recipe
@@ -35,27 +33,28 @@ def _softmax_layer(net: Emitter, x: Blob, axis: int) -> Blob:
 @recipe("softmax", "channels")
 def _softmax_channels(net: Emitter, x: Blob, axis: int) -> Blob:
     """The first axis behind the batch as the channels of a vector or map (recipes 10.11, nnie §1 W14)."""
-    if math.prod(x.shape[1:axis]) > 1:
+    batch, before, size, behind = around(x, axis)
+    if before > 1:
         raise Refused(f"axis {axis} of shape {list(x.shape)} is not the channels")
     direct = axis == 1 and len(x.shape) in (2, 4)
-    view = x.shape if direct else (x.shape[0], x.shape[axis], *fold(math.prod(x.shape[axis + 1 :])))
+    view = x.shape if direct else (batch, size, *fold(behind))
     return reshape(net, net(Softmax(axis=1), reshape(net, x, view)), x.shape)
 
 
 @recipe("softmax", "rows")
 def _softmax_rows(net: Emitter, x: Blob, axis: int) -> Blob:
     """The last axis as that of a 3-D blob (recipes 10.12, 10.13)."""
-    if math.prod(x.shape[axis + 1 :]) > 1:
+    *rows, behind = around(x, axis)
+    if behind > 1:
         raise Refused(f"axis {axis} of shape {list(x.shape)} is not the last")
-    rows = reshape(net, x, (x.shape[0], math.prod(x.shape[1:axis]), x.shape[axis]))
-    return reshape(net, net(Softmax(axis=2), rows), x.shape)
+    return reshape(net, net(Softmax(axis=2), reshape(net, x, rows)), x.shape)
 
 
 @recipe("softmax", "slices")
 def _softmax_slices(net: Emitter, x: Blob, axis: int) -> Blob:
     """Groups of channels, each by itself (recipes 6.15, 10.13)."""
-    groups, size = math.prod(x.shape[1:axis]), x.shape[axis]
-    maps = reshape(net, x, (x.shape[0], groups * size, *fold(math.prod(x.shape[axis + 1 :]))))
+    batch, groups, size, behind = around(x, axis)
+    maps = reshape(net, x, (batch, groups * size, *fold(behind)))
     parts = net.many(Slice(axis=1, slice_point=tuple(range(size, groups * size, size)), tops=groups), maps)
     return reshape(net, concat(net, [net(Softmax(axis=1), part) for part in parts], 1), x.shape)
 
@@ -63,8 +62,7 @@ def _softmax_slices(net: Emitter, x: Blob, axis: int) -> Blob:
 @recipe("softmax", "rotation")
 def _softmax_rotation(net: Emitter, x: Blob, axis: int) -> Blob:
     """Any axis turned into the channels and back."""
-    view = (x.shape[0], math.prod(x.shape[1:axis]), x.shape[axis], math.prod(x.shape[axis + 1 :]))
-    y = net(Softmax(axis=1), forward(net, reshape(net, x, view)))
+    y = net(Softmax(axis=1), forward(net, reshape(net, x, around(x, axis))))
     return reshape(net, forward(net, forward(net, y)), x.shape)
 
 
