@@ -69,11 +69,14 @@ class Emitter:
 
     def _place_seen(self, layer: Layer, bottoms: Sequence[Blob], what: str) -> tuple[Blob, ...]:
         """Add a layer that reads tensors of other shapes than their blobs have: only what has no axes can."""
-        first = bottoms[0]
-        if not isinstance(layer, _POINTWISE) or len({(b.shape, b.own) for b in bottoms}) > 1:
+        first = next(b for b in bottoms if b.held is not None)
+        alike = [b.seen_as(b.own) if b.own == first.own else self._reshaped(b, first.own) for b in bottoms]
+        if not isinstance(layer, _POINTWISE) or any(b.held for b in alike) or len({b.shape for b in bottoms}) > 1:
             raise Refused(f"{layer.type} reads a tensor {list(first.shape)} that stands as {list(first.own)}")
-        tops = self.many(layer, *(Blob(b.name, b.own) for b in bottoms), what=what)
-        return tuple(top.seen_as(first.shape) for top in tops)
+        return tuple(top.seen_as(first.shape) for top in self.many(layer, *alike, what=what))
+
+    def _reshaped(self, blob: Blob, shape: Shape) -> Blob:
+        return self.recipe("reshape", blob.seen_as(blob.own), shape)
 
     def recipe(self, key: str, *args: Any, **options: Any) -> Blob:
         """Take the first alternative of `key` that applies and the target accepts; its one result blob."""
