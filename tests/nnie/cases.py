@@ -149,6 +149,7 @@ BROKEN: list[tuple[str, str]] = [
     ("W24", one("Reshape", "reshape_param { shape { dim: 0 dim: 4 dim: 64 } }")),
     ("W24", one("Reshape", "reshape_param { shape { dim: 0 dim: 4 dim: 64 dim: 1 } }")),
     ("W25", net(layer("Convolution", "convolution_param { num_output: 4 kernel_size: 3 }"), shape=(1, 4, 32))),
+    ("W26", one("BatchNorm", "batch_norm_param { use_global_stats: false }")),
 ]
 
 CLEAN: list[tuple[str, str]] = [
@@ -200,4 +201,6 @@ CLEAN: list[tuple[str, str]] = [
     ("W23", one("ReLU", "relu_param { engine: CAFFE } param { lr_mult: 0 } loss_weight: 1")),
     ("W24", one("Reshape", "reshape_param { shape { dim: 0 dim: 4 dim: 1 dim: 64 } }")),
     ("W25", one("Convolution", CONV)),
+    ("W26", one("BatchNorm")),
+    ("W26", one("BatchNorm", "batch_norm_param { use_global_stats: true }")),
 ]
