@@ -48,6 +48,7 @@ BROKEN: list[tuple[str, str]] = [
     ("E03", one("Reshape", "reshape_param { shape { dim: 0 dim: 2 dim: 2 dim: 8 dim: 8 } }")),
     ("E04", net(layer("ReLU"), shape=(2, 4, 8, 8))),
     ("E04", 'input: "data" input_dim: 4 input_dim: 3 input_dim: 8 input_dim: 8\n' + layer("ReLU")),
+    ("E04", net(layer("ReLU"), shape=(4,))),
     ("E04", one("Concat", "concat_param { axis: 0 }", bottom="data,data")),
     ("E04", one("Slice", "slice_param { axis: -4 }", top="a")),
     ("E04", one("Softmax", "softmax_param { axis: 0 }")),

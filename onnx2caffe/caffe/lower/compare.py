@@ -17,6 +17,7 @@ from onnx2caffe.caffe.lower.arithmetic import (
     at_least,
     difference,
     extreme,
+    finite,
     linear,
     negative,
     operand,
@@ -34,9 +35,6 @@ __all__ = ["sign"]
 
 _STEPS = 32
 """A staircase with more steps than this is no sensible net."""
-
-_HUGE = 1e38
-"""Stands for infinite constants: 0 · inf would be NaN, and a mask of several of these still adds up to a number."""
 
 
 @lowers("Greater")
@@ -156,8 +154,7 @@ def _where(op: Op, net: Emitter) -> Blob:
 
 
 def _finite(x: Operand) -> Operand:
-    """Infinite constants as 1e38: 0 · inf would be NaN."""
-    return x if isinstance(x, Blob) else np.clip(np.asarray(x, np.float64), -_HUGE, _HUGE)
+    return x if isinstance(x, Blob) else finite(x)
 
 
 def _either(net: Emitter, mask: Blob, a: Operand, b: Operand) -> Blob:

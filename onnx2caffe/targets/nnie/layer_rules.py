@@ -66,6 +66,8 @@ def _axes(rule: Rule, site: Site) -> str | None:
 def _batch(rule: Rule, site: Site) -> str | None:
     layer = site.layer
     if isinstance(layer, Input):
+        if any(len(shape) < 2 for shape in layer.shape):
+            return "an input without a batch axis"
         batches = [shape[0] for shape in layer.shape if len(shape) > 1 and shape[0] != 1]
         return f"batch {batches[0]}" if batches else None
     if not isinstance(layer, _Axis):
