@@ -15,7 +15,7 @@ import onnx_ir as ir
 
 from onnx2caffe import canon
 
-__all__ = ["UNKNOWN", "Range", "limits", "of"]
+__all__ = ["UNKNOWN", "Range", "limits", "of", "unwrapped"]
 
 Array = np.ndarray[Any, Any]
 
@@ -53,7 +53,7 @@ UNKNOWN = Range()
 
 
 def limits(dtype: ir.DataType) -> tuple[float, float]:
-    """The least and the greatest number of an integer type, 4-bit ones too."""
+    """The least and the greatest number of an integer type."""
     bits = dtype.bitwidth
     return (-(2.0 ** (bits - 1)), 2.0 ** (bits - 1) - 1) if dtype.is_signed() else (0.0, 2.0**bits - 1)
 
@@ -72,11 +72,21 @@ def of(value: ir.Value | None, depth: int = _DEPTH) -> Range:
     node = value.producer()
     if node is None or depth == 0:
         return declared
-    rule = _RULES.get(node.op_type) if value is node.outputs[0] else _SECOND_RULES.get(node.op_type)
-    found = rule(node, depth - 1) if rule else UNKNOWN
-    if math.isnan(found.lo) or math.isnan(found.hi):
+    found = unwrapped(value, node, depth)
+    if math.isnan(found.lo) or math.isnan(found.hi) or _wraps(found, declared):
         return declared
     return Range(max(declared.lo, found.lo), min(declared.hi, found.hi), declared.whole or found.whole)
+
+
+def unwrapped(value: ir.Value, node: ir.Node, depth: int = _DEPTH) -> Range:
+    """The range of what `node` computes for `value`, before an integer type wraps it around."""
+    rule = _RULES.get(node.op_type) if value is node.outputs[0] else _SECOND_RULES.get(node.op_type)
+    return rule(node, depth - 1) if rule else UNKNOWN
+
+
+def _wraps(found: Range, declared: Range) -> bool:
+    """Whether a bound found lies outside the type, which then wraps around to any of its numbers."""
+    return (-math.inf < found.lo < declared.lo) or (declared.hi < found.hi < math.inf)
 
 
 def _of_array(array: Array) -> Range:
@@ -137,6 +147,11 @@ def _absolute(node: ir.Node, depth: int) -> Range:
     return Range(max(x.lo, -x.hi, 0.0), max(abs(x.lo), abs(x.hi)), x.whole)
 
 
+def _negative(node: ir.Node, depth: int) -> Range:
+    x = _same(node, depth)
+    return Range(-x.hi, -x.lo, x.whole)
+
+
 def _clip(node: ir.Node, depth: int) -> Range:
     x = _same(node, depth)
     low, high = (*node.inputs[1:], None, None)[:2]
@@ -195,4 +210,5 @@ _RULES: dict[str, _Rule] = {
     "Add": _add,
     "Sub": _sub,
     "Mul": _mul,
+    "Neg": _negative,
 }

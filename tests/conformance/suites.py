@@ -31,7 +31,7 @@ LISTED = frozenset(
 """Ops a CNN uses: what other converters claim together, and what exporters write that none of them has."""
 
 PARAMETERS = frozenset(
-    """BatchNormalization Clip Conv ConvTranspose DeformConv DequantizeLinear Dropout GRU Gemm GridSample
+    """BatchNormalization Clip Compress Conv ConvTranspose DeformConv DequantizeLinear Dropout GRU Gemm GridSample
     GroupNormalization InstanceNormalization LSTM LayerNormalization OneHot PRelu Pad QLinearConv QLinearMatMul
     QuantizeLinear RMSNormalization RNN Resize STFT Upsample""".split()
 )

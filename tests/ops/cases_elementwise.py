@@ -106,16 +106,13 @@ ARITHMETIC = [
     Case("Add", 14, (In((2, 3), "int64"), np.array([[1, 2, 3]]))),
     *(Case(op, 14, (In((2, 30), "uint8", high=255), np.full(1, 9, np.uint8))) for op in BINARY),
     Case("Sub", 14, (np.full(1, 9, np.uint8), In((2, 30), "uint8", high=255)), id="Sub-uint8-left"),
-    Case("Add", 14, (In((2, 3), "uint8"), In((2, 3), "uint8")), refused=_everywhere("UINT8 wraps around")),
-    Case("Div", 14, (In((2, 3), "int64"), np.array([2])), refused=_everywhere("INT64 rounds towards zero")),
-    Case("Mod", 13, (In((2, 3), "int64"), np.array([2])), refused=_everywhere("integer arithmetic")),
     *(Case("Mod", 13, (In((2, 30), "int8", low=-128, high=127), np.full(1, 7, np.int8)), {"fmod": f}) for f in (0, 1)),
     *(
         Case("BitShift", 11, (In((2, 30), "uint8", high=255), np.full(1, 2, np.uint8)), {"direction": d})
         for d in ("LEFT", "RIGHT")
     ),
     Case("BitwiseXor", 18, (In((2, 30), "int8", low=-128, high=127), np.full(1, 21, np.int8))),
-    Case("Div", 14, (In((2, 3), "uint8"), np.zeros(1, np.uint8)), refused=_everywhere("Div by zero")),
+    Case("Div", 14, (In((2, 3), "uint8"), np.zeros(1, np.uint8)), refused=_everywhere("division by zero")),
     *(Case("Pow", 15, ((2, 3, 4), _scalar(e))) for e in (0, 1, 2, 3, -1, -2)),
     *(Case("Pow", 15, (In((2, 3), low=0.1, high=3.0), _scalar(e)), id=f"Pow-{e}") for e in (0.5, -0.5, 1.7)),
     Case("Pow", 15, (np.array([0.5, 2.0, 3.0], np.float32), (2, 3))),
@@ -152,24 +149,11 @@ COMPARISON = [
     Case("Where", 16, (In((2, 3), "bool"), _scalar(1), _scalar(-3e38)), id="Where-constants"),
     Case("Where", 16, (In((2, 3), "bool"), constant(3), _scalar(0)), id="Where-constant-or-0"),
     Case("Where", 16, (_bools(3, 3), (2, 3, 3), _scalar(-np.inf)), id="Where-masked"),
-    Case("IsNaN", 13, ((2, 3),), refused=_everywhere("do not see NaN")),
-    Case("IsInf", 10, ((2, 3),), refused=_everywhere("do not see NaN")),
     Case("Cast", 13, (In((2, 9), "int64", low=-2, high=2),), {"to": TensorProto.FLOAT}),
     Case("Cast", 13, (In((2, 9), "int64", low=-2, high=2),), {"to": TensorProto.BOOL}),
     Case("Cast", 13, (In((2, 3), "bool"),), {"to": TensorProto.FLOAT}),
     Case("DequantizeLinear", 13, (In((2, 3, 4), "uint8", high=255), _scalar(0.1), np.array(7, np.uint8))),
     Case("DequantizeLinear", 13, (In((2, 3, 4), "int8", low=-128, high=127), _far_from_zero(3)), {"axis": -2}),
-    Case(
-        "DequantizeLinear",
-        21,
-        (In((2, 6), "int8"), _far_from_zero(2, 3)),
-        {"axis": 1, "block_size": 2},
-        refused=_everywhere("block_size = 2"),
-    ),
-    Case("QuantizeLinear", 13, ((2, 3, 4), _scalar(0.1)), refused=_everywhere("--strip-qdq")),
-    Case("Cast", 13, ((2, 3),), {"to": TensorProto.INT64}, refused=_everywhere("FLOAT to INT64 truncates")),
-    Case("Cast", 13, (In((2, 3), "int64"),), {"to": TensorProto.INT8}, refused=_everywhere("wraps around")),
-    Case("Floor", 13, ((2, 3),), refused=_everywhere("needs bounds")),
     *(
         _chain(
             f"{op}-bounded",

@@ -1,15 +1,14 @@
-"""Comparison, logic, selection, rounding and casts. Booleans are 0 and 1, integers float32 (exact below 2^24)."""
+"""Comparison, logic, selection. Booleans are 0 and 1, integers float32 (exact below 2^24)."""
 
 from __future__ import annotations
 
 import math
 
 import numpy as np
-import onnx_ir as ir
 
-from onnx2caffe import canon, ranges
 from onnx2caffe.caffe.layers.base import Array
 from onnx2caffe.caffe.lower.arithmetic import (
+    INFINITY,
     Operand,
     above,
     absolute,
@@ -29,12 +28,11 @@ from onnx2caffe.caffe.lower.layout import expand
 from onnx2caffe.caffe.lower.op import Op
 from onnx2caffe.caffe.lower.registry import Refused, lowers
 from onnx2caffe.caffe.net import Blob
-from onnx2caffe.ranges import Range
 
 __all__ = ["sign"]
 
-_STEPS = 32
-"""A staircase with more steps than this is no sensible net."""
+_NEAR_INFINITY = INFINITY / 2
+"""What lies beyond is as good as infinite."""
 
 
 @lowers("Greater")
@@ -91,9 +89,30 @@ def _against_threshold(net: Emitter, a: Operand, b: Operand) -> tuple[Blob, floa
 
 @lowers("Equal")
 def _equal(op: Op, net: Emitter) -> Blob:
-    """[a ≥ b] − [a > b] (recipes 7.20)."""
+    """[a ≥ b] − [a > b] (recipes 7.20); [x > 5e37] for x = inf, since other infinities are kept finite."""
     x, threshold = _against_threshold(net, operand(op, 0), operand(op, 1))
+    if math.isinf(threshold):
+        infinite = above(net, x if threshold > 0 else negative(net, x), _NEAR_INFINITY)
+        return expand(net, infinite, op.outputs[0])
     return expand(net, difference(net, at_least(net, x, threshold), above(net, x, threshold)), op.outputs[0])
+
+
+@lowers("IsInf")
+def _is_inf(op: Op, net: Emitter) -> Blob:
+    """[x > 5e37], [−x > 5e37] or both, as its attributes say (ONNX IsInf-20)."""
+    x, up, down = op.blob(), op.attribute("detect_positive"), op.attribute("detect_negative")
+    if up and down:
+        x = absolute(net, x)
+    elif down:
+        x = negative(net, x)
+    return power(net, above(net, x, _NEAR_INFINITY), scale=float(up or down))
+
+
+@lowers("IsNaN")
+def _is_nan(op: Op, net: Emitter) -> Blob:
+    """1 − [x ≥ 0] − [−x > 0]: no comparison holds for NaN (threshold_layer.cpp, ONNX IsNaN-20)."""
+    x = op.blob()
+    return linear(net, [(at_least(net, x), -1.0), (above(net, negative(net, x)), -1.0), (np.ones(()), 1.0)])
 
 
 @lowers("Not")
@@ -142,7 +161,7 @@ def _blob_and_constant(a: Operand, b: Operand) -> tuple[Blob, Array]:
 
 @lowers("Where")
 def _where(op: Op, net: Emitter) -> Blob:
-    """`mask · a + (1 − mask) · b` (recipes 7.21), infinite constants as 1e38."""
+    """`mask · a + (1 − mask) · b` (recipes 7.21), infinite constants as ±1e38."""
     mask, a, b = operand(op, 0), _finite(operand(op, 1)), _finite(operand(op, 2))
     if not isinstance(mask, Blob):
         result = _by_constant_mask(net, mask.astype(np.float64), a, b)
@@ -193,55 +212,3 @@ def sign(net: Emitter, x: Blob) -> Blob:
 def _sign(op: Op, net: Emitter) -> Blob:
     """[x > 0] − [x < 0] (recipes 7.19)."""
     return sign(net, op.blob())
-
-
-@lowers("Floor", "Ceil", "Round")
-def _round(op: Op, net: Emitter) -> Blob:
-    """One Threshold per step between known bounds; nothing for whole numbers (recipes 7.19)."""
-    known = ranges.of(op.node.inputs[0])
-    return op.blob() if known.whole else _staircase(net, op.blob(), known, op.type)
-
-
-def _staircase(net: Emitter, x: Blob, known: Range, kind: str) -> Blob:
-    """Floor, Ceil or Round (half to even) between known bounds: one Threshold per step (recipes 7.19).
-
-    Raises:
-        Refused: the bounds are unknown or far apart.
-
-    """
-    if not known.bounded or known.hi - known.lo > _STEPS:
-        raise Refused(f"{kind} needs bounds at most {_STEPS} apart, known are {known.lo} … {known.hi}")
-    first, last = math.floor(known.lo), math.ceil(known.hi)
-    steps = [_step(net, x, i, kind) for i in range(first, last)]
-    return linear(net, [*((s, 1.0) for s in steps), (np.array(first), 1.0)])
-
-
-def _step(net: Emitter, x: Blob, below: int, kind: str) -> Blob:
-    """1 where rounding gives more than `below`."""
-    if kind == "Floor":
-        return at_least(net, x, below + 1)
-    if kind == "Ceil":
-        return above(net, x, below)
-    return at_least(net, x, below + 0.5) if below % 2 else above(net, x, below + 0.5)
-
-
-@lowers("Cast", "CastLike")
-def _cast(op: Op, net: Emitter) -> Blob:
-    """Nothing where the numbers stay; [x ≠ 0] for bool; truncation only between known bounds (ONNX Cast-23)."""
-    x, source, target = op.blob(), op.dtype(), canon.dtype(op.node.outputs[0])
-    known = ranges.of(op.node.inputs[0])
-    if target in (source, ir.DataType.FLOAT):
-        return x
-    if target == ir.DataType.BOOL:
-        return above(net, x if known.lo >= 0 else absolute(net, x))
-    if not target.is_integer():
-        raise Refused(f"Cast to {target.name} keeps {target.bitwidth} bits of a number; Caffe has float32 only")
-    if source.is_integer() and target.bitwidth >= 32:
-        return x
-    if known.whole:
-        if not known.within(target):
-            raise Refused(f"Cast from {source.name} to {target.name} wraps around outside its range")
-        return x
-    if known.lo < 0:
-        raise Refused(f"Cast from {source.name} to {target.name} truncates; Caffe has float32 only")
-    return _staircase(net, x, known, "Floor")

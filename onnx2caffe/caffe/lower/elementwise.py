@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-import onnx_ir as ir
 
-from onnx2caffe import ranges
+from onnx2caffe import canon, ranges
 from onnx2caffe.caffe.layers import Exp, Log
 from onnx2caffe.caffe.layers.base import Array
 from onnx2caffe.caffe.lower.arithmetic import (
@@ -21,16 +20,14 @@ from onnx2caffe.caffe.lower.arithmetic import (
     product,
 )
 from onnx2caffe.caffe.lower.emitter import Emitter
+from onnx2caffe.caffe.lower.integers import quotient
 from onnx2caffe.caffe.lower.layout import expand
 from onnx2caffe.caffe.lower.op import Op
 from onnx2caffe.caffe.lower.registry import Refused, lowers
+from onnx2caffe.caffe.lower.rounding import wrapped
 from onnx2caffe.caffe.net import Blob
 
 __all__ = ["exp", "log", "refuse_integers"]
-
-_WRAPPING = frozenset(
-    getattr(ir.DataType, name) for name in ("INT8", "INT16", "UINT8", "UINT16", "UINT32", "UINT64", "INT4", "UINT4")
-)
 
 
 def refuse_integers(op: Op, why: str) -> None:
@@ -44,9 +41,11 @@ def refuse_integers(op: Op, why: str) -> None:
         raise Refused(f"{op.type} of {op.dtype().name} {why}; Caffe has float32 only")
 
 
-def _refuse_wrapping(op: Op) -> None:
-    if op.dtype() in _WRAPPING:
-        raise Refused(f"{op.type} of {op.dtype().name} wraps around; Caffe has float32 only")
+def _kept(op: Op, net: Emitter, y: Blob) -> Blob:
+    """What the output's element type keeps of whole numbers."""
+    value = op.node.outputs[0]
+    dtype = canon.dtype(value)
+    return wrapped(net, y, ranges.unwrapped(value, op.node), dtype) if dtype.is_integer() else y
 
 
 def exp(net: Emitter, x: Blob, scale: float = 1.0, shift: float = 0.0) -> Blob:
@@ -62,15 +61,13 @@ def log(net: Emitter, x: Blob, scale: float = 1.0, shift: float = 0.0) -> Blob:
 @lowers("Add", "Sum")
 def _add(op: Op, net: Emitter) -> Blob:
     """Eltwise SUM of any number, Bias where one is broadcast or constant (recipes 7.1–7.10, 7.15)."""
-    _refuse_wrapping(op)
-    return linear(net, [(x, 1.0) for x in operands(op)])
+    return _kept(op, net, linear(net, [(x, 1.0) for x in operands(op)]))
 
 
 @lowers("Sub")
 def _sub(op: Op, net: Emitter) -> Blob:
     """`a + (−b)`: a coefficient of Eltwise, else a negated operand (recipes 7.11)."""
-    _refuse_wrapping(op)
-    return difference(net, operand(op, 0), operand(op, 1))
+    return _kept(op, net, difference(net, operand(op, 0), operand(op, 1)))
 
 
 @lowers("Mean")
@@ -82,14 +79,14 @@ def _mean(op: Op, net: Emitter) -> Blob:
 @lowers("Mul")
 def _mul(op: Op, net: Emitter) -> Blob:
     """Eltwise PROD, Scale where one is broadcast or constant (recipes 7.1–7.10)."""
-    _refuse_wrapping(op)
-    return product(net, operands(op))
+    return _kept(op, net, product(net, operands(op)))
 
 
 @lowers("Div")
 def _div(op: Op, net: Emitter) -> Blob:
-    """`a · b⁻¹` (recipes 7.12); c / x by one Power."""
-    refuse_integers(op, "rounds towards zero")
+    """`a · b⁻¹` (recipes 7.12); c / x by one Power; integers rounded towards zero."""
+    if op.dtype().is_integer():
+        return quotient(op, net)
     a, b = operand(op, 0), operand(op, 1)
     if not isinstance(b, Blob):
         with np.errstate(divide="ignore"):
@@ -153,14 +150,13 @@ def _min(op: Op, net: Emitter) -> Blob:
 @lowers("Neg")
 def _neg(op: Op, net: Emitter) -> Blob:
     """Power with scale −1 (recipes 7.16)."""
-    _refuse_wrapping(op)
-    return negative(net, op.blob())
+    return _kept(op, net, negative(net, op.blob()))
 
 
 @lowers("Abs")
 def _abs(op: Op, net: Emitter) -> Blob:
     """AbsVal (recipes 7.18)."""
-    return absolute(net, op.blob())
+    return _kept(op, net, absolute(net, op.blob()))
 
 
 @lowers("Reciprocal")

@@ -11,16 +11,7 @@ __all__ = ["REASONS"]
 
 _OPS_BY_REASON: dict[str, tuple[str, ...]] = {
     "no Caffe layer computes it, and no combination of layers": ("Sin", "Cos", "Tan", "Asin", "Acos", "Atan", "Det"),
-    "Caffe's comparisons do not see NaN and infinities": ("IsNaN", "IsInf"),
     "a training loss": ("NegativeLogLikelihoodLoss", "SoftmaxCrossEntropyLoss"),
-    "rounding to integers has no Caffe form; --strip-qdq drops the quantisation and says what that changes": (
-        "QuantizeLinear",
-        "DynamicQuantizeLinear",
-        "QLinearConv",
-        "QLinearMatMul",
-        "ConvInteger",
-        "MatMulInteger",
-    ),
 }
 
 REASONS: dict[str, str] = {op: reason for reason, ops in _OPS_BY_REASON.items() for op in ops}
