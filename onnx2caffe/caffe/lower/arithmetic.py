@@ -90,7 +90,7 @@ def affine(net: Emitter, x: Blob, scale: Array | float = 1.0, shift: Array | flo
 
     Power when both are uniform; else Scale or Bias over the range of axes along which they vary.
     """
-    factors, terms = (collapse(np.asarray(a, np.float64)) for a in (scale, shift))
+    factors, terms = (collapse(_finite(a)) for a in (scale, shift))
     shape = np.broadcast_shapes(x.shape, np.shape(scale), np.shape(shift))
     if factors.size == terms.size == 1:
         return expand(net, power(net, x, 1.0, factors.item(), terms.item()), shape)
@@ -107,6 +107,11 @@ def affine(net: Emitter, x: Blob, scale: Array | float = 1.0, shift: Array | flo
     else:
         x = net(Scale(axis=first, num_axes=count, bias_term=True, blobs=(weights, bias)), x)
     return expand(net, x, shape)
+
+
+def _finite(constant: Array | float) -> Array:
+    """In float64, infinities as 1e38: Caffe's Softmax of a row of them stays a number, and several still add up."""
+    return np.clip(np.asarray(constant, np.float64), -1e38, 1e38)
 
 
 def _fill(array: Array, rank: int, first: int, along: Shape) -> Array:

@@ -19,7 +19,13 @@ inlined("CausalConvWithState", 27)
 inlined("NegativeLogLikelihoodLoss", 12, 13, 22)
 inlined("SoftmaxCrossEntropyLoss", 12, 13)
 
-refused("it is newer than the opset that models are brought to, 23", "BitCast", "CumProd", "LinearAttention", "TensorScatter")
+refused(
+    "it is newer than the opset that models are brought to, 23",
+    "BitCast",
+    "CumProd",
+    "LinearAttention",
+    "TensorScatter",
+)
 refused("a Fourier transform has no canonical form", "DFT", "STFT")
 
 
