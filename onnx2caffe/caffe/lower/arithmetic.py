@@ -111,7 +111,8 @@ def affine(net: Emitter, x: Blob, scale: Array | float = 1.0, shift: Array | flo
 
 def _finite(constant: Array | float) -> Array:
     """In float64, infinities as 1e38: Caffe's Softmax of a row of them stays a number, and several still add up."""
-    return np.clip(np.asarray(constant, np.float64), -1e38, 1e38)
+    array = np.asarray(constant, np.float64)
+    return np.where(np.isinf(array), np.copysign(1e38, array), array)
 
 
 def _fill(array: Array, rank: int, first: int, along: Shape) -> Array:

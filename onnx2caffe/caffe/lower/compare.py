@@ -157,7 +157,10 @@ def _where(op: Op, net: Emitter) -> Blob:
 
 def _finite(x: Operand) -> Operand:
     """Infinite constants as 1e38: 0 · inf would be NaN."""
-    return x if isinstance(x, Blob) else np.clip(np.asarray(x, np.float64), -_HUGE, _HUGE)
+    if isinstance(x, Blob):
+        return x
+    array = np.asarray(x, np.float64)
+    return np.where(np.isinf(array), np.copysign(_HUGE, array), array)
 
 
 def _either(net: Emitter, mask: Blob, a: Operand, b: Operand) -> Blob:
