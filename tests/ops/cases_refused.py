@@ -60,6 +60,7 @@ _MODES = [
     _refused("Dropout", 13, "random", ((2, 3), np.array(0.5, np.float32), np.array(True))),
     _refused("MaxPool", 12, "storage_order 1", ((1, 2, 4, 4),), kernel_shape=[2, 2], storage_order=1, outputs=2),
     _refused("AveragePool", 19, "beyond", ((1, 2, 6),), kernel_shape=[1], strides=[3], auto_pad="SAME_UPPER"),
+    _refused("AveragePool", 19, "no window", ((1, 2, 2),), kernel_shape=[4], strides=[2], dilations=[2], ceil_mode=1),
     _refused("MaxPool", 12, "dilation", ((1, 2, 6, 6),), kernel_shape=[2, 2], dilations=[2, 2], outputs=2),
     _refused("MaxPool", 12, "3 axes", ((1, 2, 4, 4, 4),), kernel_shape=[2, 2, 2], outputs=2),
     replace(

@@ -47,7 +47,7 @@ INFINITY = 1e38
 """Stands for infinite constants: 0 · inf would be NaN, and a mask of several of these still adds up to a number."""
 
 
-def finite(constant: Array) -> Array:
+def finite(constant: Array | float) -> Array:
     """A constant in float64 without infinities."""
     return np.nan_to_num(np.asarray(constant, np.float64), nan=np.nan, posinf=INFINITY, neginf=-INFINITY)
 
@@ -125,7 +125,7 @@ def affine(net: Emitter, x: Blob, scale: Array | float = 1.0, shift: Array | flo
 
     Power when both are uniform; else Scale or Bias over the range of axes along which they vary.
     """
-    factors, terms = (collapse(np.asarray(a, np.float64)) for a in (scale, shift))
+    factors, terms = (collapse(finite(a)) for a in (scale, shift))
     shape = np.broadcast_shapes(x.shape, np.shape(scale), np.shape(shift))
     if factors.size == terms.size == 1:
         return expand(net, power(net, x, 1.0, factors.item(), terms.item()), shape)
@@ -165,6 +165,18 @@ def _affine_depthwise(net: Emitter, x: Blob, first: int, weights: Array, bias: A
         num_output=len(weights), kernel_size=(1, 1), group=len(weights), blobs=(weights.reshape(-1, 1, 1, 1), bias)
     )
     return convolution(net, x, layer)
+
+
+@recipe("affine", "vector")
+def _affine_vector(net: Emitter, x: Blob, first: int, weights: Array, bias: Array) -> Blob:
+    """A small tensor as a vector of channels, each with its own factor and term (recipes 7.2)."""
+    size = math.prod(x.shape)
+    if x.own[:1] != (1,) or size > _LONGEST_VECTOR:
+        raise Refused(f"a tensor {list(x.shape)} is no vector of up to {_LONGEST_VECTOR} elements")
+    ones = (1,) * (len(x.shape) - first - weights.ndim)
+    each = (np.broadcast_to(a.reshape(*a.shape, *ones), x.shape).reshape(-1) for a in (weights, bias))
+    y = net.recipe("affine", reshape(net, x, (1, size, 1, 1)), 1, *map(np.ascontiguousarray, each))
+    return reshape(net, y, x.shape)
 
 
 @recipe("affine", "map")
@@ -322,6 +334,9 @@ def extreme(net: Emitter, items: Sequence[Operand], sign: float) -> Blob:
         return power(net, bottoms[0], scale=sign)
     return power(net, net(Eltwise(operation="MAX"), *bottoms), scale=sign)
 
+
+_LONGEST_VECTOR = 8192
+"""Vectors of 9585 channels were compiled (nnie §4.3)."""
 
 _MOST_BOTTOMS = 32
 """More bottoms than this no source says the NNIE takes."""

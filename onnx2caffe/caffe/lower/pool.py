@@ -35,6 +35,8 @@ _LARGEST_WINDOW = 2**15
 """Rows of a kernel times columns of the map (nnie §1 W01, W04)."""
 
 _LOWEST = float(np.finfo(np.float32).min)
+_MOST_TAPS = 64
+"""Shifted copies of one axis: each is a layer with a kernel as wide as the window."""
 
 
 Mode = Literal["MAX", "AVE"]
@@ -260,6 +262,8 @@ def maximum_of_taps(net: Emitter, x: Blob, windows: Windows) -> tuple[Blob, ...]
     """Any dilation: per axis, the maximum of one shifted copy per tap (recipes 2.12)."""
     if windows.indices:
         raise Refused("a maximum of shifted copies has no Indices")
+    if (kernel := max(a.kernel for a in windows.axes)) > _MOST_TAPS:
+        raise Refused(f"kernel {kernel} needs as many shifted copies (at most {_MOST_TAPS})")
     for i, axis in enumerate(windows.axes):
         x = net.recipe("constant_pad", x, 2 + i, axis.front, max(axis.reach, 0), value=_LOWEST)
         taps = [_tap(net, x, i, axis, j) for j in range(axis.kernel)]
