@@ -132,8 +132,8 @@ def worse(rows: Sequence[Row]) -> list[str]:
 def listed(rows: Sequence[Row]) -> Iterator[str]:
     """How many of the plain node cases whose op a CNN uses are equal, per target."""
     for target in dict.fromkeys(r.target for r in rows):
-        outcomes = [r.outcome for r in rows if r.suite == "node" and r.op in LISTED and r.target == target]
-        outcomes = [o for o in outcomes if o != "no reference"]
+        plain = [r for r in rows if r.suite == "node" and r.op in LISTED and "_expanded" not in r.name]
+        outcomes = [r.outcome for r in plain if r.target == target and r.outcome != "no reference"]
         equal = outcomes.count("equal")
         if outcomes:
             share = 100 * equal / len(outcomes)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from onnx2caffe.caffe.layers.base import Array
@@ -89,12 +87,20 @@ def _against_threshold(net: Emitter, a: Operand, b: Operand) -> tuple[Blob, floa
 
 @lowers("Equal")
 def _equal(op: Op, net: Emitter) -> Blob:
-    """[a ≥ b] − [a > b] (recipes 7.20); [x > 5e37] for x = inf, since other infinities are kept finite."""
+    """[a ≥ b] − [a > b] (recipes 7.20)."""
     x, threshold = _against_threshold(net, operand(op, 0), operand(op, 1))
-    if math.isinf(threshold):
-        infinite = above(net, x if threshold > 0 else negative(net, x), _NEAR_INFINITY)
-        return expand(net, infinite, op.outputs[0])
     return expand(net, difference(net, at_least(net, x, threshold), above(net, x, threshold)), op.outputs[0])
+
+
+@lowers("Equal", variant="infinity")
+def _equals_infinity(op: Op, net: Emitter) -> Blob:
+    """[x > 5e37] for x = inf, [−x > 5e37] for x = −inf: infinite constants are kept finite (recipes, rule 1)."""
+    index = 0 if op.const(0) is None else 1
+    limit = op.need_const(1 - index, "the other operand").astype(np.float64)
+    if limit.size != 1 or not np.isinf(limit).all():
+        raise Refused("the other operand is not infinity")
+    x = op.blob(index) if limit.item() > 0 else negative(net, op.blob(index))
+    return expand(net, above(net, x, _NEAR_INFINITY), op.outputs[0])
 
 
 @lowers("IsInf")
