@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import mmap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -25,7 +26,7 @@ from onnx2caffe.frontend.wire import Damaged, without_payloads
 
 __all__ = ["NEWEST_OPSET", "OLDEST_OPSET", "Loaded", "TensorInfo", "from_proto", "load"]
 
-OLDEST_OPSET, NEWEST_OPSET = 7, 28
+OLDEST_OPSET, NEWEST_OPSET = 6, 28
 """The versions of ai.onnx whose ops have been read (onnx 1.23)."""
 
 _IR_VERSION = 10
@@ -151,8 +152,7 @@ def _loaded(
     walk.nodes(nodes, scope)
 
     results = [_output(walk, name, scope) for name in every]
-    inputs = [values[i.name] for i in user_inputs if i.name in needed]
-    model = _model(graph.name, inputs, results, builder.nodes)
+    model = _model(graph.name, [values[i.name] for i in user_inputs if i.name in needed], results, builder.nodes)
     if any(t != ir.DataType.DOUBLE for t in scope.types.values()):
         notes.append(Note("note", "float16 tensors are read as float32"))
     if ir.DataType.DOUBLE in scope.types.values():
@@ -210,6 +210,7 @@ def _info(walk: Walk, scope: Scope, name: str, value: ir.Value) -> TensorInfo:
 
 def _model(name: str, inputs: Sequence[ir.Value], outputs: Sequence[ir.Value], built: Sequence[ir.Node]) -> ir.Model:
     nodes = _needed(built, outputs)
+    inputs = [v for v in inputs if math.prod(canon.shape(v)) or v.uses() or v in outputs]
     constants: dict[str, ir.Value] = {}
     for value in (*(v for node in nodes for v in node.inputs), *outputs):
         if value is not None and value.const_value is not None and value.producer() is None:

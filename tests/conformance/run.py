@@ -75,7 +75,7 @@ def judge(
     """Convert, run, compare."""
     row = (sample.suite, sample.name, sample.op, target.name)
     try:
-        shapes = {name: np.shape(value) for name, value in sample.feeds.items()}
+        shapes = {name: value.shape for name, value in sample.feeds.items() if isinstance(value, np.ndarray)}
         written = convert(sample.model, target, folder, shapes)
     except (Unsupported, UsageError) as refusal:
         return Row(*row, "refused", refusal.message)

@@ -157,7 +157,8 @@ NORM = [
         )
     ),
     Case("LayerNormalization", 17, ((2, 7, 9), constant(9)), {"epsilon": 1e-2}),
-    Case("LayerNormalization", 17, ((2, 9), constant(9)), outputs=2, refused=_everywhere(r"Mean \(output 1\)")),
+    *(Case("LayerNormalization", 17, ((2, 3, 9), constant(9)), outputs=n) for n in (2, 3)),
+    Case("LayerNormalization", 17, ((2, 3, 9), constant(3, 9)), {"axis": 1}, outputs=["y", "", "deviation"]),
     *(
         Case("RMSNormalization", 23, (shape, constant(*shape[axis:])), {"axis": axis})
         for shape, axis in (((2, 3, 4, 5), -1), ((2, 3, 4, 5), 1), ((2, 7, 9), 2), ((8,), 0))

@@ -8,6 +8,7 @@ from onnx2caffe import canon, ranges
 from onnx2caffe.caffe.layers import Exp, Log
 from onnx2caffe.caffe.layers.base import Array
 from onnx2caffe.caffe.lower.arithmetic import (
+    Operand,
     above,
     absolute,
     difference,
@@ -24,7 +25,7 @@ from onnx2caffe.caffe.lower.integers import quotient
 from onnx2caffe.caffe.lower.layout import expand
 from onnx2caffe.caffe.lower.op import Op
 from onnx2caffe.caffe.lower.registry import Refused, lowers
-from onnx2caffe.caffe.lower.rounding import wrapped
+from onnx2caffe.caffe.lower.rounding import floor, wrapped
 from onnx2caffe.caffe.net import Blob
 
 __all__ = ["exp", "log", "refuse_integers"]
@@ -104,35 +105,49 @@ def _has_reciprocal(number: float) -> bool:
 
 @lowers("Pow")
 def _pow(op: Op, net: Emitter) -> Blob:
-    """Power for one constant exponent, else `e^(b · ln a)` for a base known to be positive (recipes 7.16, 7.17)."""
+    """Power for one constant exponent, else `e^(b · ln |a|)`, negative where a is and b is odd (recipes 7.16, 7.17)."""
     base, exponent = operand(op, 0), operand(op, 1)
-    if not isinstance(exponent, Blob) and isinstance(base, Blob):
-        return _constant_exponent(op, net, base, exponent)
-    refuse_integers(op, "to a computed power rounds")
-    if not isinstance(base, Blob):
-        if not (base > 0).all():
-            raise Refused("Pow of a constant base that is not positive, to a computed power")
-        return exp(net, product(net, [exponent, np.log(base.astype(np.float64))]))
-    return exp(net, product(net, [exponent, log(net, _positive(op, base))]))
-
-
-def _constant_exponent(op: Op, net: Emitter, base: Blob, exponent: Array) -> Blob:
-    """Power for a uniform exponent (recipes 7.16), else e^(exponent · ln base)."""
+    if isinstance(exponent, Blob) or not isinstance(base, Blob):
+        refuse_integers(op, "to a computed power rounds")
+        return _exponential(op, net, base, exponent)
     if op.dtype().is_integer() and not _natural(exponent):
         raise Refused(f"Pow of {op.dtype().name} to a power that is no natural number rounds")
     if exponent.size and (exponent == exponent.flat[0]).all():
         return expand(net, power(net, base, float(exponent.flat[0])), op.outputs[0])
-    return exp(net, product(net, [exponent, log(net, _positive(op, base))]))
+    return _exponential(op, net, base, exponent)
 
 
 def _natural(exponent: Array) -> bool:
     return bool(((exponent >= 0) & (exponent == np.round(exponent))).all())
 
 
-def _positive(op: Op, base: Blob) -> Blob:
-    if ranges.of(op.node.inputs[0]).lo <= 0:
-        raise Refused("Pow to an exponent that varies needs a base known to be positive (it would be e^(b · ln a))")
-    return base
+_LEAST_LOG = -1e30
+"""For ln 0: times a power of 0 it is 0, times any other it is beyond what e to the power of it can be."""
+
+
+def _exponential(op: Op, net: Emitter, base: Operand, exponent: Operand) -> Blob:
+    """`e^(b · ln |a|)` with a sign; for a < 0 and a b that is not whole, ONNX says NaN, and this some number."""
+    if not isinstance(base, Blob):
+        if not (base > 0).all():
+            raise Refused("Pow of a constant base that is not positive, to a computed power")
+        return exp(net, product(net, [exponent, np.log(base.astype(np.float64))]))
+    known = ranges.of(op.node.inputs[0])
+    if known.lo > 0:
+        return exp(net, product(net, [exponent, log(net, base)]))
+    size = net.recipe("clip", log(net, base if known.lo >= 0 else absolute(net, base)), _LEAST_LOG, None)
+    result = exp(net, product(net, [exponent, size]))
+    if known.lo >= 0:
+        return result
+    flips = product(net, [above(net, negative(net, base)), _odd(net, exponent)])
+    return product(net, [result, power(net, flips, scale=-2.0, shift=1.0)])
+
+
+def _odd(net: Emitter, exponent: Operand) -> Operand:
+    """1 for odd numbers, 0 for even ones."""
+    if not isinstance(exponent, Blob):
+        return np.abs(np.mod(exponent.astype(np.float64), 2.0))
+    pairs = floor(net, power(net, exponent, scale=0.5))
+    return linear(net, [(exponent, 1.0), (pairs, -2.0)])
 
 
 @lowers("Max")

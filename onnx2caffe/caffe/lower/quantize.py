@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from onnx2caffe import canon
-from onnx2caffe.caffe.lower.arithmetic import Operand, affine, difference, linear, operand, power, product
+from onnx2caffe.caffe.lower.arithmetic import Operand, affine, difference, linear, operand, product
 from onnx2caffe.caffe.lower.blocks import reshape
 from onnx2caffe.caffe.lower.emitter import Emitter
 from onnx2caffe.caffe.lower.op import Op
@@ -37,8 +37,9 @@ def _quantize(op: Op, net: Emitter) -> Blob:
     if not dtype.is_integer():
         raise Refused(f"QuantizeLinear to {dtype.name} rounds to {dtype.bitwidth} bits; Caffe has float32 only")
     scale = _parameter(op, net, 1)
-    steps = power(net, scale, -1.0) if isinstance(scale, Blob) else 1.0 / scale
-    y = nearest(net, product(net, [op.blob(), steps]))
+    if isinstance(scale, Blob):
+        raise Refused("a computed scale: x · (1 / scale) rounds halves otherwise than x / scale; --strip-qdq drops it")
+    y = nearest(net, product(net, [op.blob(), 1.0 / scale]))
     if op.has(2):
         y = linear(net, [(y, 1.0), (_parameter(op, net, 2), 1.0)])
     clipped: Blob = net.recipe("clip", y, *limits(dtype))

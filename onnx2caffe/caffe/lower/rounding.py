@@ -22,6 +22,8 @@ _NO_FRACTIONS = 3.0 * 2**22
 _EXACT = 2.0**24
 """float32 holds every integer up to here."""
 
+_HELD = ranges.Range(-_EXACT, _EXACT, whole=True)
+
 
 def nearest(net: Emitter, x: Blob) -> Blob:
     """`x` rounded half to even."""
@@ -57,7 +59,11 @@ def _round(op: Op, net: Emitter) -> Blob:
 
 @lowers("Cast", "CastLike")
 def _cast(op: Op, net: Emitter) -> Blob:
-    """Nothing where the numbers stay; [x ≠ 0] for bool; truncated and wrapped for integers (ONNX Cast-23)."""
+    """Nothing where the numbers stay; [x ≠ 0] for bool; truncated for integers (ONNX Cast-23).
+
+    Numbers outside the type wrap around if they are integers, or if it has less than 8 bits, as in onnxruntime; ONNX
+    leaves other floats undefined.
+    """
     x, source, target = op.blob(), op.dtype(), canon.dtype(op.node.outputs[0])
     known = ranges.of(op.node.inputs[0])
     if target in (source, ir.DataType.FLOAT):
@@ -68,7 +74,8 @@ def _cast(op: Op, net: Emitter) -> Blob:
         raise Refused(f"Cast to {target.name} keeps {target.bitwidth} bits of a number; Caffe has float32 only")
     if known.whole:
         return wrapped(net, x, known, target)
-    return floor(net, x) if known.lo >= 0 else _truncated(net, x)
+    whole = floor(net, x) if known.lo >= 0 else _truncated(net, x)
+    return wrapped(net, whole, _HELD, target) if target.bitwidth < 8 else whole
 
 
 def wrapped(net: Emitter, x: Blob, known: ranges.Range, dtype: ir.DataType) -> Blob:

@@ -1,4 +1,4 @@
-"""Every op of every opset from 7 to the newest read, into its one canonical form; a module per family."""
+"""Every op of every opset from 6 to the newest read, into its one canonical form; a module per family."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from onnx2caffe.frontend.upgrade import (  # noqa: F401 - each fills the table
     generate,
     index,
     layout,
+    legacy,
     microsoft,
     norm,
     qlinear,

@@ -58,6 +58,8 @@ def mod(node: Reader, build: Builder) -> ir.Value:
     fmod = node.integer("fmod", 0)
     if fmod or not canon.dtype(a).is_floating_point():
         return build.op("Mod", a, b, fmod=fmod)
+    if canon.const(b) is None:
+        raise Opaque("the floored Mod of floats by computed numbers, which may be infinite")
     return build.op("Sub", a, build.op("Mul", build.op("Floor", build.op("Div", a, b)), b))
 
 

@@ -35,16 +35,22 @@ def batch_normalization(node: Reader, build: Builder) -> list[ir.Value | None]:
 
 
 @upgrades("LayerNormalization", 17)
-def layer_normalization(node: Reader, build: Builder) -> list[ir.Value]:
-    """LayerNormalization."""
-    return build.many(
-        "LayerNormalization",
-        node.inputs,
-        len(node.wanted),
-        axis=node.axis(-1),
-        epsilon=node.number("epsilon", 1e-5),
-        stash_type=node.integer("stash_type", 1),
-    )
+def layer_normalization(node: Reader, build: Builder) -> list[ir.Value | None]:
+    """LayerNormalization; the mean and the inverse deviation, where wanted, from their definitions."""
+    x, axis, epsilon = node.input(), node.axis(-1), node.number("epsilon", 1e-5)
+    settings = {"axis": axis, "epsilon": epsilon, "stash_type": node.integer("stash_type", 1)}
+    y = build.op("LayerNormalization", *node.inputs, **settings)
+    wanted = (*node.wanted[1:], False, False)
+    if not any(wanted):
+        return [y, None, None][: len(node.wanted)]
+    axes = range(axis, len(node.shape()))
+    mean = build.reduce("ReduceMean", x, axes, keepdims=True)
+    if not wanted[1]:
+        return [y, mean, None][: len(node.wanted)]
+    centred = build.op("Sub", x, mean)
+    variance = build.reduce("ReduceMean", build.op("Mul", centred, centred), axes, keepdims=True)
+    deviation = build.op("Sqrt", build.op("Add", variance, build.like(epsilon, x, "epsilon")))
+    return [y, mean, build.op("Reciprocal", deviation)]
 
 
 @upgrades("RMSNormalization", 23)

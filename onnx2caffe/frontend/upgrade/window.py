@@ -152,7 +152,7 @@ def average_pool(node: Reader, build: Builder) -> ir.Value:
     return build.op("AveragePool", node.input(), **average_pool_attributes(node))
 
 
-@upgrades("AveragePool", 7, 10, 11)
+@upgrades("AveragePool", 1, 7, 10, 11)
 def average_pool_by_kernel(node: Reader, build: Builder) -> ir.Value:
     """AveragePool that divides by the whole kernel even where that is larger than data and padding (onnxruntime).
 
