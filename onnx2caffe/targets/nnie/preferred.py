@@ -16,7 +16,7 @@ PREFERRED: Mapping[str, Sequence[str]] = {
     "Shrink": ("Threshold",),
     "Split": ("kept", "default"),
     "add": ("eltwise", "bias"),
-    "affine": ("Scale", "map", "layer"),
+    "affine": ("Scale", "vector", "map", "layer"),
     "ave_pool": ("pooling", "every", "cut", "conv"),
     "axis_map": ("map", "row", "rotation"),
     "broadcast": ("upsample", "concat", "deconv"),
