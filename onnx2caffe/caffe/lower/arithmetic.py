@@ -175,7 +175,7 @@ def _affine_vector(net: Emitter, x: Blob, first: int, weights: Array, bias: Arra
         raise Refused(f"a tensor {list(x.shape)} is no vector of up to {_LONGEST_VECTOR} elements")
     ones = (1,) * (len(x.shape) - first - weights.ndim)
     each = (np.broadcast_to(a.reshape(*a.shape, *ones), x.shape).reshape(-1) for a in (weights, bias))
-    y = net.recipe("affine", reshape(net, x, (1, size, 1, 1)), 1, *map(np.ascontiguousarray, each))
+    y = _affine_channels(net, reshape(net, x, (1, size, 1, 1)), 1, *map(np.ascontiguousarray, each))
     return reshape(net, y, x.shape)
 
 

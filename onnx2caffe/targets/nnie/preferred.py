@@ -26,7 +26,7 @@ PREFERRED: Mapping[str, Sequence[str]] = {
     "crop": ("dw", "slice"),
     "depthwise": ("layer", "conv"),
     "gather": ("keep", "crop", "take", "view"),
-    "inner_product": ("conv", "axis_map", "vector"),
+    "inner_product": ("last", "conv", "axis_map", "vector"),
     "keep": ("map", "slice"),
     "multiply": ("eltwise", "scale"),
     "power": ("Scale", "Power", "steps"),
