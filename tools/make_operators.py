@@ -48,7 +48,7 @@ MEASURED = ("caffe", "bvlc")
 LONGEST = 8
 """Runs of layers shown of one sequence."""
 
-SOURCES = "recipes|ONNX|module text|AXM|CROP|KEEP|PICK|RED|STD|SWAP|ZPAD"
+SOURCES = "nnie|recipes|ONNX|module text|AXM|BCAST|CMAP|CROP|KEEP|PICK|RED|STD|SWAP|ZPAD"
 """Words of the parts of docstrings that are for those who change the code."""
 
 Key = tuple[str, str]

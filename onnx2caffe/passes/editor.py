@@ -66,6 +66,26 @@ class Editor:
         self.graph.insert_before(before, node)
         return output
 
+    def split(
+        self, before: ir.Node, value: ir.Value, axis: int, sizes: Sequence[int], merged: Iterable[ir.Node] = ()
+    ) -> Sequence[ir.Value]:
+        """`value` in parts along an axis, by a Split in front of `before`; the parts are `<value>__part…`."""
+        shape, name = canon.shape(value), value.name or ""
+        parts = [
+            ir.Value(
+                name=self._names.new(name, f"part{i}"),
+                shape=ir.Shape((*shape[:axis], size, *shape[axis + 1 :])),
+                type=ir.TensorType(canon.dtype(value)),
+            )
+            for i, size in enumerate(sizes)
+        ]
+        listed = self.constant(list(sizes), value, "parts")
+        node = ir.node("Split", [value, listed], {"axis": axis}, outputs=parts, name=self._names.new(name, "split"))
+        for one in (before, *merged):
+            add_sources(node, canon.sources(one))
+        self.graph.insert_before(before, node)
+        return parts
+
     def copy(
         self,
         node: ir.Node,

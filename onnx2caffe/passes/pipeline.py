@@ -15,6 +15,9 @@ from onnx2caffe.passes.dense import AbsorbMoversIntoDense, NormalizeGemm
 from onnx2caffe.passes.islands import CancelTransposes
 from onnx2caffe.passes.mean import MeanFirst, is_input
 from onnx2caffe.passes.movers import MergeMovers
+from onnx2caffe.passes.nnie_concat import TurnBeforeConcat
+from onnx2caffe.passes.nnie_dense import KeepDenseOnChannels
+from onnx2caffe.passes.nnie_slices import JoinSlices
 from onnx2caffe.passes.noop import DropExpand, DropNoOps, ShareEqualNodes
 from onnx2caffe.passes.norms import FoldAffineIntoNorm, RaiseGroupNorm, RaiseNorm, SimplifyRoots
 from onnx2caffe.passes.pad import FoldPad, MergePads
@@ -39,7 +42,7 @@ def pipeline(exit: str, *, keep_bn: bool = False) -> list[Pass]:
     """
     if exit not in _EXITS:
         raise ValueError(f"no exit {exit!r}; there are: {', '.join(_EXITS)}")
-    eight_bits = exit == "nnie"
+    nnie = exit == "nnie"
     return [
         DropNoOps(),
         DropExpand(),
@@ -62,8 +65,12 @@ def pipeline(exit: str, *, keep_bn: bool = False) -> list[Pass]:
         RaiseGlobalPooling(),
         NormalizeArithmetic(),
         NormalizeGemm(),
+        # Before CancelTransposes: what it moves to the channels needs no Transposes any more.
+        *([JoinSlices(), KeepDenseOnChannels()] if nnie else []),
         # After RaiseNorm: relaid means would no longer be over trailing axes. Before the folds: it makes Convs.
         Repeat([CancelTransposes(), MergeMovers(), DropNoOps()]),
+        # After CancelTransposes, which turns joined maps at once.
+        *([TurnBeforeConcat(), MergeMovers()] if nnie else []),
         MergePads(),
         FoldPad(),
         Repeat(
@@ -72,8 +79,8 @@ def pipeline(exit: str, *, keep_bn: bool = False) -> list[Pass]:
                 FoldAffineIntoNorm(keep_bn=keep_bn),
                 FoldAffineBehind(keep_bn=keep_bn),
                 # Before the fold that takes the factor it moves.
-                *([MeanFirst()] if eight_bits else []),
-                FoldAffineBefore(keep_bn=keep_bn, stays=is_input if eight_bits else lambda _: False),
+                *([MeanFirst()] if nnie else []),
+                FoldAffineBefore(keep_bn=keep_bn, stays=is_input if nnie else lambda _: False),
                 # After the folds of each round: they make the branches bare Convs.
                 SumBranches(keep_bn=keep_bn),
             ]

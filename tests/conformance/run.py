@@ -75,7 +75,7 @@ def judge(
     """Convert, run, compare."""
     row = (sample.suite, sample.name, sample.op, target.name)
     try:
-        shapes = {name: value.shape for name, value in sample.feeds.items() if isinstance(value, np.ndarray)}
+        shapes = {n: v.shape for n, v in sample.feeds.items() if isinstance(v, np.ndarray)}
         written = convert(sample.model, target, folder, shapes)
     except (Unsupported, UsageError) as refusal:
         return Row(*row, "refused", refusal.message)

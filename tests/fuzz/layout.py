@@ -245,6 +245,7 @@ def compress(g: Graph) -> None:
 
 
 MAKERS: tuple[Maker, ...] = (
-    reshape, reshape, reshape_by_shape, reshape_back, filled, flatten, squeeze, unsqueeze, transpose, transpose, transpose, slices, slices,
-    split, concat, concat, gather, gather_elements, gather_nd, scatter, tile, expand, nothing, trilu, reverse, compress,
+    reshape, reshape, reshape_by_shape, reshape_back, filled, flatten, squeeze, unsqueeze, transpose, transpose,
+    transpose, slices, slices, split, concat, concat, gather, gather_elements, gather_nd, scatter, tile, expand,
+    nothing, trilu, reverse, compress,
 )  # fmt: skip

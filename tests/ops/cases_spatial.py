@@ -95,6 +95,8 @@ TRANSPOSED = [
     transposed((1, 4, 5, 5), 6, (3, 3), strides=[2, 2], output_shape=[10, 10]),
     transposed((1, 4, 5, 5), 6, (3, 3), strides=[2, 2], auto_pad="SAME_UPPER"),
     transposed((1, 4, 5, 5), 6, (2, 3), strides=[3, 3], auto_pad="SAME_LOWER"),
+    transposed((1, 4, 5, 4), 4, (2, 1), strides=[2, 3], dilations=[2, 1], output_padding=[1, 2], group=2),
+    transposed((2, 3, 5, 4), 4, (1, 1), strides=[4, 4], output_padding=[3, 3]),
     transposed((2, 4, 9), 6, (3,), strides=[2], pads=[1, 0], output_padding=[1]),
     transposed((1, 2, 3, 4, 5), 3, (3, 3, 3), strides=[2, 1, 2], pads=[1, 1, 1, 1, 1, 0], output_padding=[1, 0, 1]),
     Case(

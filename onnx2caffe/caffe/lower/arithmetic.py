@@ -175,7 +175,7 @@ def _affine_vector(net: Emitter, x: Blob, first: int, weights: Array, bias: Arra
         raise Refused(f"a tensor {list(x.shape)} is no vector of up to {_LONGEST_VECTOR} elements")
     ones = (1,) * (len(x.shape) - first - weights.ndim)
     each = (np.broadcast_to(a.reshape(*a.shape, *ones), x.shape).reshape(-1) for a in (weights, bias))
-    y = net.recipe("affine", reshape(net, x, (1, size, 1, 1)), 1, *map(np.ascontiguousarray, each))
+    y = _affine_channels(net, reshape(net, x, (1, size, 1, 1)), 1, *map(np.ascontiguousarray, each))
     return reshape(net, y, x.shape)
 
 
@@ -347,6 +347,9 @@ _STEPS = frozenset(sign * number for number in (4.0, 6.0, 8.0, 0.25, 0.125) for 
 _FINE = 8.0
 """Bounds up to this lose at most 1e-6 in bound − (bound − x)."""
 
+_COARSE = 2.0**16
+"""Bounds beyond this lose more than 1/256 of x."""
+
 
 @recipe("clip", "ReLU")
 def _clip_relu(net: Emitter, x: Blob, lo: float | None, hi: float | None) -> Blob:
@@ -387,6 +390,8 @@ def _clip_maximum(net: Emitter, x: Blob, lo: float | None, hi: float | None) -> 
 @recipe("clip", "rectified")
 def _clip_rectified(net: Emitter, x: Blob, lo: float | None, hi: float | None) -> Blob:
     """`relu(x − lo) − relu(x − hi) + lo`: the least loss at 8 bits (recipes 8.4)."""
+    if max(abs(lo or 0.0), abs(hi or 0.0)) > _COARSE:
+        raise Refused(f"bounds {lo}, {hi} are so far away that x − bound loses x")
     y = x if lo is None else power(net, relu(net, power(net, x, shift=-lo)), shift=lo if hi is None else 0.0)
     if hi is None:
         return y

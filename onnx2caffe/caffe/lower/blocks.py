@@ -244,7 +244,8 @@ def crop_by_slices(
     if max(step) > 1:
         raise Refused(f"slicing keeps every element, step {tuple(step)} does not")
     for axis, (a, b) in enumerate(zip(front, behind, strict=True), start=2):
-        x = keep(net, x, axis, a, x.shape[axis] - b)
+        if a or b:
+            x = keep_by_slice(net, x, axis, a, x.shape[axis] - b)
     return x
 
 

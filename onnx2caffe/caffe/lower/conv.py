@@ -51,10 +51,12 @@ def _padded(net: Emitter, x: Blob, axes: Sequence[Axis]) -> Blob:
     return net.recipe("zero_pad", x, [a.front for a in axes], [a.behind for a in axes])
 
 
-def _learned(kind: type[Convolution | Deconvolution], op: Op, net: Emitter, x: Blob, taps: Sequence[Taps]) -> Blob:
+def _learned(
+    kind: type[Convolution | Deconvolution], op: Op, net: Emitter, x: Blob, taps: Sequence[Taps], *, biased: bool = True
+) -> Blob:
     """The layer with the node's weights, widened by zero taps, and its bias."""
     weights = _widened(op.need_const(1, "the weights"), taps)
-    bias = op.const(2)
+    bias = op.const(2) if biased else None
     axes = _axes(op)
     layer = kind(
         num_output=op.outputs[0][1],
@@ -67,7 +69,7 @@ def _learned(kind: type[Convolution | Deconvolution], op: Op, net: Emitter, x: B
         blobs=(weights,) if bias is None else (weights, bias),
     )
     y = net.either(lambda: _placed(net, x, layer), lambda: _on_plane(net, x, layer))
-    return _with_computed_bias(op, net, y)
+    return _with_computed_bias(op, net, y) if biased else y
 
 
 def _placed(net: Emitter, x: Blob, layer: Convolution | Deconvolution) -> Blob:
@@ -181,6 +183,16 @@ def conv_transpose_then_crop(op: Op, net: Emitter) -> Blob:
         front.append(first - taps[-1].pad)
         behind.append(last - taps[-1].pad)
     return net.recipe("crop", _learned(Deconvolution, op, net, op.blob(0), taps), front, behind)
+
+
+@lowers("ConvTranspose", variant="pad_layer")
+def conv_transpose_then_pad(op: Op, net: Emitter) -> Blob:
+    """A Deconvolution without pads, then the crop, or the output padding as zeros, and then the bias (recipes 3.10)."""
+    axes = _cut_axes(op)
+    y = _learned(Deconvolution, op, net, op.blob(0), [Taps(0)] * len(axes), biased=False)
+    y = net.recipe("zero_pad", y, [-a.front for a in axes], [-a.behind for a in axes])
+    bias = op.const(2)
+    return _with_computed_bias(op, net, y) if bias is None else net(Bias(axis=1, blobs=(bias,)), y)
 
 
 def _cut_axes(op: Op) -> list[Axis]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+import onnx_ir as ir
 
 from onnx2caffe.caffe.layers import Convolution, InnerProduct, Scale
 from onnx2caffe.caffe.layers.base import Array
@@ -19,6 +20,8 @@ from onnx2caffe.caffe.net import Blob
 from onnx2caffe.decompose.matmul import Product, product
 
 __all__ = ["LARGEST_PRODUCT", "matmul"]
+
+_DENSE = frozenset({"Elu", "Gemm", "LeakyRelu", "PRelu", "Relu", "Sigmoid", "Softmax", "Tanh"})
 
 LARGEST_PRODUCT = 1 << 26
 """Floats of the largest intermediate blob that a product of two activations may make (256 MB)."""
@@ -66,28 +69,36 @@ def _constant_times(net: Emitter, a: Array, x: Blob, sizes: Product) -> Blob:
     return net.recipe("axis_map", reshape(net, x, (math.prod(sizes.right), sizes.inner, sizes.columns)), 1, matrix)
 
 
-def _inner_product(net: Emitter, x: Blob, weights: Array, bias: Array | None = None) -> Blob:
-    """Rows of `x` times weights (out, in), along the last axis."""
-    return net.recipe("inner_product", x, _float(weights), None if bias is None else _float(bias))
+def _inner_product(net: Emitter, x: Blob, weights: Array, bias: Array | None = None, *, last: bool = False) -> Blob:
+    """Rows of `x` times weights (out, in), along the last axis. `last`: dense layers and activations alone follow."""
+    return net.recipe("inner_product", x, _float(weights), None if bias is None else _float(bias), last)
 
 
 @recipe("inner_product", "InnerProduct")
-def _inner_product_layer(net: Emitter, x: Blob, weights: Array, bias: Array | None) -> Blob:
+def _inner_product_layer(net: Emitter, x: Blob, weights: Array, bias: Array | None, last: bool) -> Blob:
     """InnerProduct along the last axis (recipes 6.1)."""
     blobs = (weights,) if bias is None else (weights, bias)
     return net(InnerProduct(num_output=len(weights), axis=len(x.shape) - 1, bias_term=bias is not None, blobs=blobs), x)
 
 
+@recipe("inner_product", "last")
+def _inner_product_at_the_end(net: Emitter, x: Blob, weights: Array, bias: Array | None, last: bool) -> Blob:
+    """InnerProduct on a vector where nothing else follows: the NNIE's neighbour rules (nnie §1 W08)."""
+    if not last:
+        raise Refused("other layers than dense ones and activations follow")
+    return _inner_product_of_vector(net, x, weights, bias, last)
+
+
 @recipe("inner_product", "vector")
-def _inner_product_of_vector(net: Emitter, x: Blob, weights: Array, bias: Array | None) -> Blob:
+def _inner_product_of_vector(net: Emitter, x: Blob, weights: Array, bias: Array | None, last: bool) -> Blob:
     """InnerProduct on a vector: the NNIE knows no other (recipes 6.1)."""
     if len(x.shape) != 2:
         raise Refused(f"shape {list(x.shape)} is no vector")
-    return _inner_product_layer(net, x, weights, bias)
+    return _inner_product_layer(net, x, weights, bias, last)
 
 
 @recipe("inner_product", "conv")
-def _inner_product_by_convolution(net: Emitter, x: Blob, weights: Array, bias: Array | None) -> Blob:
+def _inner_product_by_convolution(net: Emitter, x: Blob, weights: Array, bias: Array | None, last: bool) -> Blob:
     """A vector as a map of one place: Convolution 1×1, which may stand anywhere (nnie §1 W08)."""
     if len(x.shape) != 2:
         raise Refused(f"shape {list(x.shape)} is no vector")
@@ -96,7 +107,7 @@ def _inner_product_by_convolution(net: Emitter, x: Blob, weights: Array, bias: A
 
 
 @recipe("inner_product", "axis_map")
-def _inner_product_by_map(net: Emitter, x: Blob, weights: Array, bias: Array | None) -> Blob:
+def _inner_product_by_map(net: Emitter, x: Blob, weights: Array, bias: Array | None, last: bool) -> Blob:
     """The recipe "axis_map" on the last axis, then the bias (recipes 6.2)."""
     y = net.recipe("axis_map", x, len(x.shape) - 1, weights)
     return y if bias is None else affine(net, y, 1.0, bias)
@@ -173,11 +184,17 @@ def _gemm(op: Op, net: Emitter) -> Blob:
         assert isinstance(a, Blob)
         weights = b.T if alpha == 1 else np.float32(alpha) * b.T
         if c is not None and beta and (c.size == 1 or c.size == columns == c.shape[-1]):
-            return _inner_product(net, a, weights, np.broadcast_to(np.float32(beta) * c.reshape(-1), (columns,)))
-        y = _inner_product(net, a, weights)
+            bias = np.broadcast_to(np.float32(beta) * c.reshape(-1), (columns,))
+            return _inner_product(net, a, weights, bias, last=_ends(op.node))
+        y = _inner_product(net, a, weights, last=not (op.has(2) and beta) and _ends(op.node))
     else:
         y = power(net, matmul(net, a, b), scale=alpha)
     return linear(net, [(y, 1.0), (operand(op, 2), beta)]) if op.has(2) and beta else y
+
+
+def _ends(node: ir.Node) -> bool:
+    """Whether nothing but dense layers and activations follow a node."""
+    return all(use.node.op_type in _DENSE and _ends(use.node) for use in node.outputs[0].uses())
 
 
 def _turned(net: Emitter, operand: Operand, flag: int) -> Operand:

@@ -93,7 +93,13 @@ def _exchanges(perm: Shape) -> tuple[tuple[int, int, int], ...]:
 
 def tile(net: Emitter, x: Blob, axis: int, times: int) -> Blob:
     """`x` repeated as a whole along an axis, as numpy.tile."""
-    return x if times == 1 else net(Tile(axis=axis, tiles=times), x)
+    return x if times == 1 else net.recipe("tile", x, axis, times)
+
+
+@recipe("tile", "Tile")
+def _tile_layer(net: Emitter, x: Blob, axis: int, times: int) -> Blob:
+    """One Tile (recipes 11.10)."""
+    return net(Tile(axis=axis, tiles=times), x)
 
 
 def expand(net: Emitter, x: Blob, shape: Sequence[int]) -> Blob:

@@ -192,6 +192,15 @@ def scale_by_map(net: Emitter, x: Blob, factors: Sequence[Array]) -> Blob:
     return net(Eltwise(operation="PROD"), x, net.recipe("constant_map", x, np.broadcast_to(values, x.shape)))
 
 
+@recipe("tile", "concat")
+def tile_by_concat(net: Emitter, x: Blob, axis: int, times: int) -> Blob:
+    """A tensor again and again along an axis: Concat of copies (recipes 11.10)."""
+    batch, before, size, behind = around(x, axis)
+    view = (batch, size, behind) if before == 1 else (batch, before, size * behind)
+    copies = [reshape(net, x, view)] * times
+    return reshape(net, concat(net, copies, 1 if before == 1 else 2), _with_size(x.shape, axis, size * times))
+
+
 @recipe("broadcast", "upsample")
 def broadcast_by_upsample(net: Emitter, x: Blob, shape: Shape) -> Blob:
     """Repeats axes of size 1 by Upsample ×2 (BCAST-HW d)."""

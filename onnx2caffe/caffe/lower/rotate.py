@@ -48,7 +48,8 @@ def _slices(net: Emitter, x: Blob, shape: Shape, perm: Shape, result: Shape) -> 
     if parts > _MOST_PARTS:
         raise Refused(f"perm {list(perm)} on shape {list(shape)} needs {parts} slices (at most {_MOST_PARTS})")
     x = _turned_blocks(net, x, turns, (parts, first, second))
-    x = reshape(net, x, (1, parts * first, *fold(second)))
+    natural = x.own[1:2] == (parts * first,) and len(x.own) == 4
+    x = reshape(net, x, x.own if natural else (1, parts * first, *fold(second)))
     tops = net.many(Slice(axis=1, slice_point=tuple(range(first, parts * first, first)), tops=parts), x)
     turned = [reshape(net, forward(net, top), (1, second, first)) for top in tops]
     return reshape(net, net(Concat(axis=1), *turned), result)

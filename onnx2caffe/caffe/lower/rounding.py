@@ -9,6 +9,7 @@ from __future__ import annotations
 import onnx_ir as ir
 
 from onnx2caffe import canon, ranges
+from onnx2caffe.caffe.layers import Power
 from onnx2caffe.caffe.lower.arithmetic import above, absolute, difference, linear, power, product
 from onnx2caffe.caffe.lower.emitter import Emitter
 from onnx2caffe.caffe.lower.op import Op
@@ -22,12 +23,10 @@ _NO_FRACTIONS = 3.0 * 2**22
 _EXACT = 2.0**24
 """float32 holds every integer up to here."""
 
-_HELD = ranges.Range(-_EXACT, _EXACT, whole=True)
-
 
 def nearest(net: Emitter, x: Blob) -> Blob:
-    """`x` rounded half to even."""
-    return power(net, power(net, x, shift=_NO_FRACTIONS), shift=-_NO_FRACTIONS)
+    """`x` rounded half to even, by two layers that no other can stand for: it takes float32."""
+    return net(Power(shift=-_NO_FRACTIONS), net(Power(shift=_NO_FRACTIONS), x))
 
 
 def floor(net: Emitter, x: Blob) -> Blob:
@@ -61,8 +60,7 @@ def _round(op: Op, net: Emitter) -> Blob:
 def _cast(op: Op, net: Emitter) -> Blob:
     """Nothing where the numbers stay; [x ≠ 0] for bool; truncated for integers (ONNX Cast-23).
 
-    Numbers outside the type wrap around if they are integers, or if it has less than 8 bits, as in onnxruntime; ONNX
-    leaves other floats undefined.
+    Integers outside the type wrap around; what floats outside it become, ONNX leaves undefined.
     """
     x, source, target = op.blob(), op.dtype(), canon.dtype(op.node.outputs[0])
     known = ranges.of(op.node.inputs[0])
@@ -74,8 +72,9 @@ def _cast(op: Op, net: Emitter) -> Blob:
         raise Refused(f"Cast to {target.name} keeps {target.bitwidth} bits of a number; Caffe has float32 only")
     if known.whole:
         return wrapped(net, x, known, target)
-    whole = floor(net, x) if known.lo >= 0 else _truncated(net, x)
-    return wrapped(net, whole, _HELD, target) if target.bitwidth < 8 else whole
+    if target.bitwidth < 8:
+        raise Refused(f"Cast from {source.name} to {target.name}: ONNX truncates fractions, onnxruntime rounds them")
+    return floor(net, x) if known.lo >= 0 else _truncated(net, x)
 
 
 def wrapped(net: Emitter, x: Blob, known: ranges.Range, dtype: ir.DataType) -> Blob:

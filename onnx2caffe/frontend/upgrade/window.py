@@ -50,8 +50,8 @@ def _window(node: Reader, sizes: Sequence[int], kernel: Sequence[int], *, pool: 
     pads = node.integers("pads", [0] * 2 * rank)
     if not len(kernel) == len(strides) == len(dilations) == rank or len(pads) != 2 * rank:
         raise Opaque(f"kernel {kernel}, strides {strides}, dilations {dilations}, pads {pads} do not fit {rank} axes")
+    spans = [(k - 1) * d + 1 for k, d in zip(kernel, dilations, strict=True)]
     if auto_pad in {"SAME_UPPER", "SAME_LOWER"}:
-        spans = [(k - 1) * d + 1 for k, d in zip(kernel, dilations, strict=True)]
         lacking = [(-(-size // s) - 1) * s + span - size for size, s, span in zip(sizes, strides, spans, strict=True)]
         if pool and min(lacking, default=0) < -1:
             raise Opaque(f"auto_pad {auto_pad} with strides {strides} beyond the kernel {kernel}: runtimes differ")
@@ -62,6 +62,9 @@ def _window(node: Reader, sizes: Sequence[int], kernel: Sequence[int], *, pool: 
         pads = (0,) * (2 * rank)
     elif auto_pad not in {"NOTSET", ""}:
         raise Opaque(f"auto_pad {auto_pad!r} is not known")
+    padded = [size + front + behind for size, front, behind in zip(sizes, pads[:rank], pads[rank:], strict=True)]
+    if any(size + stride <= span for size, stride, span in zip(padded, strides, spans, strict=True)):
+        raise Opaque(f"no window of kernel {kernel}, dilations {dilations} fits in {sizes} with pads {pads}")
     return _Window(kernel, strides, dilations, pads, auto_pad.startswith("SAME"))
 
 

@@ -1,0 +1,132 @@
+"""The user's choices on nnie: every variant that `--recipe` may name is legal and equal where it applies."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from onnx import helper, numpy_helper
+
+from onnx2caffe.errors import Unsupported
+from onnx2caffe.runtimes.builtin import Builtin
+from onnx2caffe.targets.nnie.target import NNIE
+from tests.ops.harness import FLOAT, Case, build, check, constant, convert, ints
+
+GROUPS = {"kernel_shape": [3, 3], "pads": [1, 1, 1, 1], "group": 4}
+POOL = {"kernel_shape": [3, 3], "strides": [2, 2]}
+DOWN = {"mode": "linear", "coordinate_transformation_mode": "half_pixel"}
+NEAREST = {"mode": "nearest", "coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}
+
+
+def scaled(factor: float, **attributes: str) -> Case:
+    scales = np.array([1, 1, factor, factor], np.float32)
+    return Case("Resize", 19, ((1, 4, 5, 6), None, scales), attributes)
+
+
+DEPTHWISE = Case("Conv", 11, ((1, 4, 7, 8), constant(4, 1, 3, 3)), GROUPS)
+FLOOR = Case("MaxPool", 12, ((1, 4, 8, 8),), POOL)
+GATE = Case("Mul", 14, ((1, 4, 6, 8), (1, 4, 1, 1)))
+SQUARE_GATE = Case("Mul", 14, ((1, 4, 8, 8), (1, 4, 1, 1)))
+SUM = Case("Add", 14, ((1, 4, 6, 8), (1, 4, 1, 1)))
+PER_CHANNEL = Case("Add", 14, ((1, 4, 6, 8), constant(4, 1, 1)))
+PER_PLACE = Case("Mul", 14, ((1, 4, 6, 8), constant(6, 8)))
+SWAP = Case("Transpose", 13, ((1, 4, 6, 8),), {"perm": [0, 1, 3, 2]})
+MATRIX = Case("MatMul", 13, ((1, 6, 8), constant(8, 5)))
+DENSE = Case("Gemm", 13, ((1, 6), constant(6, 5), constant(5)))
+SOFT = Case("Softmax", 13, ((1, 3, 4, 5),), {"axis": 2})
+LAST = Case("Softmax", 13, ((1, 3, 4, 5),), {"axis": 3})
+FOLD = Case("Reshape", 13, ((1, 3, 4, 5), ints(1, 12, 5)))
+ROOT = Case("Add", 14, ((1, 4, 6, 8), np.array(0.5, np.float32)))
+MINUS = Case("Sub", 14, ((1, 4, 6, 8), (1, 4, 6, 8)))
+PICK = Case("Slice", 13, ((1, 8, 6, 6), ints(2), ints(5), ints(1), ints(1)))
+CROP = Case("Slice", 13, ((1, 8, 6, 6), ints(2), ints(5), ints(2), ints(1)))
+EDGE = Case("Pad", 13, ((1, 4, 5, 6), ints(0, 0, 1, 2, 0, 0, 0, 1)), {"mode": "edge"})
+VALUE = Case("Pad", 13, ((1, 4, 5, 6), ints(0, 0, 1, 2, 0, 0, 0, 1), np.array(2.5, np.float32)))
+CLIP = Case("Clip", 13, ((1, 4, 5, 6), np.array(0, np.float32), np.array(1.5, np.float32)))
+LARGE = Case("GlobalAveragePool", 11, ((1, 2, 200, 300),))
+
+CHOICES: list[tuple[str, str, Case, set[str]]] = [
+    ("depthwise", "layer", DEPTHWISE, {"DepthwiseConv"}),
+    ("depthwise", "conv", DEPTHWISE, {"Convolution"}),
+    ("crop", "dw", FLOOR, {"Pooling", "DepthwiseConv"}),
+    ("crop", "slice", FLOOR, {"Pooling", "Slice"}),
+    ("keep", "map", CROP, {"DepthwiseConv"}),
+    ("keep", "slice", CROP, {"Slice"}),
+    ("keep", "map", PICK, {"Convolution"}),
+    ("keep", "slice", PICK, {"Slice"}),
+    ("broadcast", "concat", GATE, {"Concat", "Eltwise"}),
+    ("broadcast", "deconv", GATE, {"Deconvolution", "Eltwise"}),
+    ("broadcast", "upsample", SQUARE_GATE, {"Upsample", "Eltwise"}),
+    ("add", "eltwise", SUM, {"Concat", "Eltwise"}),
+    ("affine", "Scale", PER_CHANNEL, {"Scale"}),
+    ("affine", "dw", PER_CHANNEL, {"DepthwiseConv"}),
+    ("affine", "vector", PER_PLACE, {"Reshape", "Scale"}),
+    ("affine", "map", PER_PLACE, {"Pooling", "Convolution", "Deconvolution", "Eltwise"}),
+    ("affine", "layer", PER_PLACE, {"Scale"}),
+    ("upsample", "upsample", scaled(4, **NEAREST), {"Upsample"}),
+    ("upsample", "deconv", scaled(4, **NEAREST), {"Deconvolution"}),
+    ("upsample", "upsample", scaled(6, **NEAREST), {"Deconvolution", "Upsample"}),
+    ("bilinear", "exact", scaled(2, **DOWN), {"Deconvolution", "Pooling", "Convolution", "Eltwise"}),
+    ("resize", "rotation", scaled(1.5, **DOWN), {"Permute", "Convolution"}),
+    ("transpose", "slices", SWAP, {"Reshape", "Slice", "Permute", "Concat"}),
+    ("transpose", "dw", SWAP, {"Convolution", "Reshape"}),
+    ("axis_map", "row", MATRIX, {"Reshape", "Convolution", "Permute"}),
+    ("axis_map", "rotation", MATRIX, {"Reshape", "Permute", "Convolution"}),
+    ("inner_product", "last", DENSE, {"InnerProduct"}),
+    ("inner_product", "conv", DENSE, {"Reshape", "Convolution"}),
+    ("softmax", "slices", SOFT, {"Reshape", "Slice", "Softmax", "Concat"}),
+    ("softmax", "rotation", SOFT, {"Permute", "Softmax"}),
+    ("softmax", "rows", LAST, {"Reshape", "Softmax"}),
+    ("power", "Scale", ROOT, {"Scale"}),
+    ("weighted_sum", "scaled", MINUS, {"Scale", "Eltwise"}),
+    ("weighted_sum", "coeff", MINUS, {"Eltwise"}),
+    ("take", "matrix", EDGE, {"Permute", "Convolution", "Reshape"}),
+    ("constant_pad", "shift", VALUE, {"Scale", "DepthwiseConv"}),
+    ("constant_pad", "Parameter", VALUE, {"Parameter", "Concat"}),
+    ("clip", "rectified", CLIP, {"ReLU", "Scale", "Eltwise"}),
+    ("whole_pool", "stages", LARGE, {"Pooling"}),
+]
+
+
+@pytest.mark.parametrize(
+    ("key", "variant", "case", "types"), CHOICES, ids=[f"{k}={v}-{c.op}" for k, v, c, _ in CHOICES]
+)
+def test_choice(key, variant, case, types, tmp_path, pycaffe) -> None:
+    written = check(case, NNIE, tmp_path, [Builtin(), pycaffe], chosen={key: variant})
+    assert set(written.types) - {"Input"} == types
+
+
+def test_bilinear_by_a_plain_deconvolution_is_approximate(tmp_path) -> None:
+    case = scaled(2, **DOWN)
+    assert convert(build(case), NNIE, tmp_path, chosen={"bilinear": "deconv"}).types == ["Input", "Deconvolution"]
+    with pytest.raises(AssertionError, match="e="):
+        check(case, NNIE, tmp_path, [Builtin()], chosen={"bilinear": "deconv"})
+
+
+@pytest.mark.parametrize(
+    ("key", "variant", "case"),
+    [
+        ("broadcast", "upsample", GATE),
+        ("clip", "Clip", CLIP),
+        ("reshape", "static", FOLD),
+    ],
+    ids=str,
+)
+def test_choice_that_the_target_refuses(key, variant, case, tmp_path) -> None:
+    with pytest.raises(Unsupported):
+        convert(build(case), NNIE, tmp_path, chosen={key: variant})
+
+
+@pytest.mark.parametrize("shape", [(1, 2, 3, 4, 5), (6, 20), (120,)], ids=str)
+def test_shapes_that_the_nnie_has_not(shape, tmp_path, pycaffe) -> None:
+    """A tensor of five axes, or without a batch, stands in a blob that the NNIE has."""
+    nodes = [
+        helper.make_node("Reshape", ["x", "shape"], ["a"]),
+        helper.make_node("Sigmoid", ["a"], ["b"]),
+        helper.make_node("Mul", ["b", "half"], ["y"]),
+    ]
+    constants = [numpy_helper.from_array(ints(*shape), "shape"), numpy_helper.from_array(np.float32(0.5), "half")]
+    x = helper.make_tensor_value_info("x", FLOAT, (1, 6, 4, 5))
+    graph = helper.make_graph(nodes, "seen", [x], [helper.make_tensor_value_info("y", FLOAT, shape)], constants)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    written = check(Case("Reshape", 17, model=model), NNIE, tmp_path, [Builtin(), pycaffe])
+    assert set(written.types) <= {"Input", "Reshape", "Sigmoid", "Scale"}
