@@ -102,7 +102,7 @@ def pad(g: Graph) -> None:
 
 def resize(g: Graph) -> None:
     x = g.pick(4, 4, 3, 5)
-    factors = (1.0, 2.0, 3.0, 1.5) if g.opset < 10 else (1.0, 2.0, 3.0, 1.5, 0.5, 0.7)
+    factors = (1.0, 2.0, 3.0, 1.5) if g.opset < 10 else (1.0, 2.0, 3.0, 1.5, 0.5, 0.7, 7 / 6)
     scales = np.array([1, 1, *(g.one(*factors) for _ in g.shapes[x][2:])], np.float32)
     if g.opset >= 13 and g.rarely():
         scales = np.roll(scales, g.int(1, 2))
