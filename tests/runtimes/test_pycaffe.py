@@ -211,13 +211,15 @@ def test_ctrl_c_ends_the_worker(own, tmp_path):
         while not interrupted.wait(0.5):
             signal.pthread_kill(main, signal.SIGINT)
 
-    presser = threading.Thread(target=press, daemon=True)
-    with pytest.raises(KeyboardInterrupt):
-        presser.start()
+    def run() -> None:
+        threading.Thread(target=press, daemon=True).start()
         try:
             own.run(files, [{"x": X}], [Tap("x")])
         finally:
             interrupted.set()
+
+    with pytest.raises(KeyboardInterrupt):
+        run()
     assert not alive(pid)
     own.run(files, [{"x": X}], [Tap("x")])
 
