@@ -251,7 +251,7 @@ def infer(
 
 
 def _resized(data: onnx.TypeProto, scales: np.ndarray[Any, Any]) -> onnx.TypeProto:
-    """The type of data resized by scales: the product is rounded down in float32, as onnxruntime does, not in double."""
+    """The type of data resized by scales: the product is rounded down in float32, as onnxruntime does."""
     sizes = np.asarray([d.dim_value for d in data.tensor_type.shape.dim], np.float32)
     return helper.make_tensor_type_proto(data.tensor_type.elem_type, np.floor(sizes * scales).astype(int).tolist())
 
