@@ -199,7 +199,9 @@ def other_norm(g: Graph) -> None:
         g.add("LRN", g.pick(4), size=g.int(1, 5), alpha=0.1, beta=0.75, bias=g.one(1.0, 2.0))
         return
     x = g.pick(1, 2, 3, 4)
-    g.add("LpNormalization", x, axis=g.axis(x, 7), p=g.int(1, 2), shape=g.shapes[x])
+    axis = g.axis(x, 7)
+    g.need(g.shapes[x][axis] > 1)  # the rest is ±1, and what an ArgMax makes of that is up to rounding
+    g.add("LpNormalization", x, axis=axis, p=g.int(1, 2), shape=g.shapes[x])
 
 
 def center(g: Graph) -> None:
