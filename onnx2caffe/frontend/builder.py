@@ -245,7 +245,15 @@ def infer(
     if op_type == "MaxUnpool" and "i2" in data:  # onnx's inference does not look at a constant output_shape
         size = numpy_helper.to_array(data["i2"]).tolist()
         return [helper.make_tensor_type_proto(types["i0"].tensor_type.elem_type, size)]
+    if op_type == "Resize" and "i2" in data and "i1" not in types:
+        return [_resized(types["i0"], numpy_helper.to_array(data["i2"]))]
     return [found.get(name, onnx.TypeProto()) for name in results]
+
+
+def _resized(data: onnx.TypeProto, scales: np.ndarray[Any, Any]) -> onnx.TypeProto:
+    """The type of data resized by scales: the product is rounded down in float32, as onnxruntime does."""
+    sizes = np.asarray([d.dim_value for d in data.tensor_type.shape.dim], np.float32)
+    return helper.make_tensor_type_proto(data.tensor_type.elem_type, np.floor(sizes * scales).astype(int).tolist())
 
 
 def _proto(name: str, value: Any) -> onnx.AttributeProto:

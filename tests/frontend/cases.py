@@ -343,6 +343,13 @@ def resizes() -> list[Case]:
         Case("Resize", (11, 13, 18, 19),
              (x, Const(np.asarray([0, 0, 0.1, 0.2, 1, 1, 0.8, 1.1], np.float32)), empty, i64(1, 2, 5, 5)),
              {"mode": "linear", "coordinate_transformation_mode": "tf_crop_and_resize", "extrapolation_value": 3.0}),
+        *(
+            Case("Resize", (13, 19), (f(1, 2, 3, 6), None, Const(np.asarray([1, 1, 5 / 3, 7 / 6], np.float32))),
+                 {"mode": mode})
+            for mode in ("nearest", "linear")
+        ),
+        Case("Resize", (18, 19), (f(2, 2, 4, 6), None, None, i64(1, 7)),
+             {"axes": [2, 3], "keep_aspect_ratio_policy": "not_smaller"}),
         Case("Resize", (18, 19), (x, None, None, i64(8, 9)), {"axes": [2, 3], "mode": "linear"}),
         Case("Resize", (18, 19), (x, None, Const(np.asarray([2, 1.5], np.float32))), {"axes": [-1, 2]}),
         Case("Resize", (18, 19), (x, None, None, i64(9, 9)),

@@ -103,4 +103,9 @@ def test_upgrade_computes_what_the_file_computes(pair: tuple[Case, int]) -> None
 def test_every_entry_of_the_table_is_tested() -> None:
     tested = {(case.domain, case.op, version) for case, version in PAIRS}
     table = {key for key in UPGRADES if key[1] not in RANDOM | STRUCTURAL}
-    assert table - tested == set()
+    assert {(domain, op, version) for domain, op, version in table - tested if not ended(op, version)} == set()
+
+
+def ended(op: str, version: int) -> bool:
+    """Whether a version ended before opset 7, the oldest that onnxruntime runs: tested in tests/ops/cases_legacy.py."""
+    return onnx.defs.get_schema(op, 7, "").since_version > version

@@ -127,6 +127,7 @@ def group_norm(g: Graph) -> None:
 def l2_norm(g: Graph) -> None:
     x = g.pick(2, 3, 4)
     axis = g.axis(x)
+    g.need(g.shapes[x][axis] > 1)
     norm = g.over("ReduceL2", x, [axis], 18, keepdims=1)
     norm = _clip(g, norm, 0.1, 1e9) if g.int(0, 1) else g.add("Add", norm, g.number(0.1))
     if g.opset >= 8 and g.int(0, 1):

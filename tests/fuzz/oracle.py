@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import onnx
-from onnx import numpy_helper
+from onnx import helper, numpy_helper
 
 from onnx2caffe.errors import NoReference, NotConvertible, Unsupported
 from onnx2caffe.runtimes import ort
@@ -20,6 +20,7 @@ from tests.ops.harness import Written, convert
 __all__ = ["Samples", "examine", "sample"]
 
 Samples = dict[str, Sample]
+_HALF = "__half"
 Feeds = dict[str, np.ndarray]
 
 
@@ -54,24 +55,41 @@ def sample(model: onnx.ModelProto) -> Samples:
 
 
 def _rounded_otherwise(model: onnx.ModelProto) -> onnx.ModelProto:
-    """The model with every computed float tensor one unit in the last place larger or smaller.
+    """The model with every computed float tensor one unit in the last place larger or smaller, Sigmoid by Tanh.
 
-    Without it x - f(x) would seem free of noise where f(x) = x: only an exact zero stays one when x is shaken.
+    Without it x - f(x) would seem free of noise where f(x) = x: only an exact zero stays one when x is shaken. Caffe's
+    Sigmoid is ½ tanh(½ x) + ½, so close to 0 it has the absolute precision of ½.
     """
-    result = onnx.ModelProto()
-    result.CopyFrom(model)
     floats = _floats(model)
-    del result.graph.node[:]
+    nodes, constants = [], [numpy_helper.from_array(np.float32(0.5), _HALF)]
     for position, node in enumerate(model.graph.node):
-        raw = result.graph.node.add()
+        raw = onnx.NodeProto()
         raw.CopyFrom(node)
+        nodes += _by_tanh(raw) if node.op_type == "Sigmoid" else [raw]
+        last = nodes[-1]
         for i, name in enumerate(node.output):
             if name in floats and node.op_type != "Constant":
-                raw.output[i] = f"{name}__raw"
-                factor = numpy_helper.from_array(np.float32(1 + (-1) ** position * 2.0**-23), f"{name}__factor")
-                result.graph.initializer.append(factor)
-                result.graph.node.append(onnx.helper.make_node("Mul", [raw.output[i], factor.name], [name]))
+                last.output[i] = f"{name}__raw"
+                factor = np.float32(1 + (-1) ** position * 2.0**-23)
+                constants.append(numpy_helper.from_array(factor, f"{name}__factor"))
+                nodes.append(helper.make_node("Mul", [f"{name}__raw", f"{name}__factor"], [name]))
+    result = onnx.ModelProto()
+    result.CopyFrom(model)
+    result.graph.ClearField("node")
+    result.graph.node.extend(nodes)
+    result.graph.initializer.extend(constants)
     return result
+
+
+def _by_tanh(node: onnx.NodeProto) -> list[onnx.NodeProto]:
+    """½ tanh(½ x) + ½."""
+    (x,), (y,) = node.input, node.output
+    return [
+        helper.make_node("Mul", [x, _HALF], [f"{y}__inner"]),
+        helper.make_node("Tanh", [f"{y}__inner"], [f"{y}__tanh"]),
+        helper.make_node("Mul", [f"{y}__tanh", _HALF], [f"{y}__outer"]),
+        helper.make_node("Add", [f"{y}__outer", _HALF], [y]),
+    ]
 
 
 def _floats(model: onnx.ModelProto) -> set[str]:

@@ -102,7 +102,7 @@ def pad(g: Graph) -> None:
 
 def resize(g: Graph) -> None:
     x = g.pick(4, 4, 3, 5)
-    factors = (1.0, 2.0, 3.0, 1.5) if g.opset < 10 else (1.0, 2.0, 3.0, 1.5, 0.5, 0.7)
+    factors = (1.0, 2.0, 3.0, 1.5) if g.opset < 10 else (1.0, 2.0, 3.0, 1.5, 0.5, 0.7, 7 / 6)
     scales = np.array([1, 1, *(g.one(*factors) for _ in g.shapes[x][2:])], np.float32)
     if g.opset >= 13 and g.rarely():
         scales = np.roll(scales, g.int(1, 2))
@@ -199,7 +199,9 @@ def other_norm(g: Graph) -> None:
         g.add("LRN", g.pick(4), size=g.int(1, 5), alpha=0.1, beta=0.75, bias=g.one(1.0, 2.0))
         return
     x = g.pick(1, 2, 3, 4)
-    g.add("LpNormalization", x, axis=g.axis(x, 7), p=g.int(1, 2), shape=g.shapes[x])
+    axis = g.axis(x, 7)
+    g.need(g.shapes[x][axis] > 1)  # the rest is ±1, and what an ArgMax makes of that is up to rounding
+    g.add("LpNormalization", x, axis=axis, p=g.int(1, 2), shape=g.shapes[x])
 
 
 def center(g: Graph) -> None:

@@ -231,6 +231,7 @@ RESIZES = [
     resize((1, 5, 6, 3), scales=(1, 2, 2, 1), mode="nearest"),
     resize((1, 5, 6, 3), scales=(1, 2, 1.5, 1), **_LINEAR),
     resize((2, 3, 4, 4), scales=(2, 2, 1, 1), mode="nearest"),
+    *(resize((2, 3, 3, 6), scales=(1, 1, 5 / 3, 7 / 6), mode=mode) for mode in ("nearest", "linear", "cubic")),
     Case("Resize", 10, ((1, 2, 3, 4), floats(1, 1, 2, 2)), {"mode": "linear"}, id="Resize10-linear"),
     *(
         Case(

@@ -204,9 +204,22 @@ def test_ctrl_c_ends_the_worker(own, tmp_path):
     files = written(tmp_path, input_layer("x", 1, 4), RELU)
     pid = own._worker._process.pid
     os.kill(pid, signal.SIGSTOP)
-    threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
+    interrupted, main = threading.Event(), threading.main_thread().ident
+
+    def press() -> None:
+        """Like a user: again, if nothing happens (a busy machine may take the first one too early)."""
+        while not interrupted.wait(0.5):
+            signal.pthread_kill(main, signal.SIGINT)
+
+    def run() -> None:
+        threading.Thread(target=press, daemon=True).start()
+        try:
+            own.run(files, [{"x": X}], [Tap("x")])
+        finally:
+            interrupted.set()
+
     with pytest.raises(KeyboardInterrupt):
-        own.run(files, [{"x": X}], [Tap("x")])
+        run()
     assert not alive(pid)
     own.run(files, [{"x": X}], [Tap("x")])
 

@@ -389,9 +389,11 @@ def _clip_maximum(net: Emitter, x: Blob, lo: float | None, hi: float | None) -> 
 
 @recipe("clip", "rectified")
 def _clip_rectified(net: Emitter, x: Blob, lo: float | None, hi: float | None) -> Blob:
-    """`relu(x − lo) − relu(x − hi) + lo`: the least loss at 8 bits (recipes 8.4)."""
+    """`relu(x − lo) − relu(x − hi) + lo`: the least loss at 8 bits (recipes 8.4); an upper bound of 0 stays exact."""
     if max(abs(lo or 0.0), abs(hi or 0.0)) > _COARSE:
         raise Refused(f"bounds {lo}, {hi} are so far away that x − bound loses x")
+    if hi == 0.0:
+        return _clip_rectified(net, difference(net, x, relu(net, x)), lo, None)
     y = x if lo is None else power(net, relu(net, power(net, x, shift=-lo)), shift=lo if hi is None else 0.0)
     if hi is None:
         return y

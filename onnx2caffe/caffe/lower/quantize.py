@@ -1,4 +1,4 @@
-"""QuantizeLinear and DequantizeLinear, computed as they stand: the integers are float32."""
+"""Integers as numbers; the way back is refused (`refusals.py`)."""
 
 from __future__ import annotations
 
@@ -6,15 +6,12 @@ import math
 
 import numpy as np
 
-from onnx2caffe import canon
-from onnx2caffe.caffe.lower.arithmetic import Operand, affine, difference, linear, operand, product
+from onnx2caffe.caffe.lower.arithmetic import Operand, affine, difference, operand, product
 from onnx2caffe.caffe.lower.blocks import reshape
 from onnx2caffe.caffe.lower.emitter import Emitter
 from onnx2caffe.caffe.lower.op import Op
 from onnx2caffe.caffe.lower.registry import Refused, lowers
-from onnx2caffe.caffe.lower.rounding import nearest
 from onnx2caffe.caffe.net import Blob
-from onnx2caffe.ranges import limits
 
 __all__: list[str] = []
 
@@ -28,22 +25,6 @@ def _dequantize(op: Op, net: Emitter) -> Blob:
         return product(net, [difference(net, op.blob(), zero), scale])
     factors = scale.astype(np.float64)
     return affine(net, op.blob(), factors, -factors * zero)
-
-
-@lowers("QuantizeLinear")
-def _quantize(op: Op, net: Emitter) -> Blob:
-    """`clip(round(x / scale) + zero point)`, half to even (ONNX QuantizeLinear-23)."""
-    dtype = canon.dtype(op.node.outputs[0])
-    if not dtype.is_integer():
-        raise Refused(f"QuantizeLinear to {dtype.name} rounds to {dtype.bitwidth} bits; Caffe has float32 only")
-    scale = _parameter(op, net, 1)
-    if isinstance(scale, Blob):
-        raise Refused("a computed scale: x · (1 / scale) rounds halves otherwise than x / scale; --strip-qdq drops it")
-    y = nearest(net, product(net, [op.blob(), 1.0 / scale]))
-    if op.has(2):
-        y = linear(net, [(y, 1.0), (_parameter(op, net, 2), 1.0)])
-    clipped: Blob = net.recipe("clip", y, *limits(dtype))
-    return clipped
 
 
 def _parameter(op: Op, net: Emitter, index: int) -> Operand:

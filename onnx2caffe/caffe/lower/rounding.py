@@ -16,7 +16,7 @@ from onnx2caffe.caffe.lower.op import Op
 from onnx2caffe.caffe.lower.registry import Refused, lowers
 from onnx2caffe.caffe.net import Blob
 
-__all__ = ["floor", "nearest", "wrapped"]
+__all__ = ["floor", "wrapped"]
 
 _NO_FRACTIONS = 3.0 * 2**22
 
@@ -24,19 +24,19 @@ _EXACT = 2.0**24
 """float32 holds every integer up to here."""
 
 
-def nearest(net: Emitter, x: Blob) -> Blob:
+def _nearest(net: Emitter, x: Blob) -> Blob:
     """`x` rounded half to even, by two layers that no other can stand for: it takes float32."""
     return net(Power(shift=-_NO_FRACTIONS), net(Power(shift=_NO_FRACTIONS), x))
 
 
 def floor(net: Emitter, x: Blob) -> Blob:
     """The largest whole number ≤ x: the nearest one, less 1 where that is larger."""
-    whole = nearest(net, x)
+    whole = _nearest(net, x)
     return difference(net, whole, above(net, difference(net, whole, x)))
 
 
 def _ceil(net: Emitter, x: Blob) -> Blob:
-    whole = nearest(net, x)
+    whole = _nearest(net, x)
     return linear(net, [(whole, 1.0), (above(net, difference(net, x, whole)), 1.0)])
 
 
@@ -46,7 +46,7 @@ def _truncated(net: Emitter, x: Blob) -> Blob:
     return product(net, [floor(net, absolute(net, x)), signs])
 
 
-_ROUNDED = {"Round": nearest, "Floor": floor, "Ceil": _ceil}
+_ROUNDED = {"Round": _nearest, "Floor": floor, "Ceil": _ceil}
 
 
 @lowers(*_ROUNDED)
