@@ -79,7 +79,7 @@ class TestTail:
     def test_auto_ends_before_the_decode(self, tmp_path):
         done = convert(detector(), tmp_path, target="nnie")
         ends = read_map(tmp_path / "out")["segments"][0]["outputs"]
-        assert {"box0", "box1", "score0", "score1"} == set(ends)
+        assert {"box0", "box1", "scores"} == set(ends)
         assert "decode" in done.summary
         assert done.proof.ok
 
