@@ -148,8 +148,8 @@ def refusals(rows: Sequence[Row], most: int = 40) -> Iterator[str]:
 
 
 def _kind(why: str) -> str:
-    first = re.sub(r"^\d+ nodes? cannot be converted: ", "", why).split("\n")[0]
-    return re.sub(r"\d+", "#", re.sub(r"'[^']*'", "…", first))[:150]
+    words = re.sub(r"^\d+ nodes? cannot be converted: ", "", " ".join(why.split()))
+    return re.sub(r"\d+", "#", re.sub(r"'[^']*'", "…", words))[:150]
 
 
 def main() -> int:
