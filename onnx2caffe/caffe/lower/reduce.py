@@ -311,16 +311,25 @@ def _factors(size: int) -> list[int]:
     return [small, size // small] if small > 1 else [size]
 
 
+_LARGEST_SELECTION = 2**20
+"""K times the axis: room for the top 40 of 25,000 classes, not for the peaks of a map."""
+
+
 @lowers("TopK")
 def _top_k(op: Op, net: Emitter) -> Sequence[Blob]:
     """Values and indices in two ArgMax layers (recipes 10.10).
 
     Raises:
-        Refused: sorted = 0, whose order is up to the runtime.
+        Refused: sorted = 0, whose order is up to the runtime, or a selection from a whole map.
 
     """
     x, axis = op.blob(), op.attribute("axis", -1)
     k = int(op.need_const(1, "K").item())
+    if k * x.shape[axis] > _LARGEST_SELECTION:
+        raise Refused(
+            f"K = {k} of {x.shape[axis]} is a post-processing: the order of near-equal scores, which rounding decides "
+            f"(at most K · size = {_LARGEST_SELECTION})"
+        )
     if k > 1 and not op.attribute("sorted", 1):
         raise Refused("sorted = 0 leaves the order open")
     sign = 1.0 if op.attribute("largest", 1) else -1.0
