@@ -55,10 +55,11 @@ def sample(model: onnx.ModelProto) -> Samples:
 
 
 def _rounded_otherwise(model: onnx.ModelProto) -> onnx.ModelProto:
-    """The model with every computed float tensor a few units in the last place larger or smaller, Sigmoid by Tanh.
+    """The model with every element of computed float tensors a few units in the last place off, Sigmoid by Tanh.
 
-    Without it x - f(x) would seem free of noise where f(x) = x: only an exact zero stays one when x is shaken. Caffe's
-    Sigmoid is ½ tanh(½ x) + ½, so close to 0 it has the absolute precision of ½.
+    Without it x - f(x) would seem free of noise where f(x) = x: only an exact zero stays one when x is shaken, and the
+    equal scores of a saturated Sigmoid would seem a tie that ArgMax may rely on. Caffe's Sigmoid is ½ tanh(½ x) + ½, so
+    close to 0 it has the absolute precision of ½.
     """
     floats, rng = _floats(model), np.random.default_rng(0)
     nodes, constants = [], [numpy_helper.from_array(np.float32(0.5), _HALF)]
@@ -70,7 +71,8 @@ def _rounded_otherwise(model: onnx.ModelProto) -> onnx.ModelProto:
         for i, name in enumerate(node.output):
             if name in floats and node.op_type != "Constant":
                 last.output[i] = f"{name}__raw"
-                factor = np.float32(1 + rng.choice([-4, -3, -2, -1, 1, 2, 3, 4]) * 2.0**-23)
+                units = rng.choice([-4, -3, -2, -1, 1, 2, 3, 4], floats[name])
+                factor = np.asarray(1 + units * 2.0**-23, np.float32)
                 constants.append(numpy_helper.from_array(factor, f"{name}__factor"))
                 nodes.append(helper.make_node("Mul", [f"{name}__raw", f"{name}__factor"], [name]))
     result = onnx.ModelProto()
@@ -92,10 +94,14 @@ def _by_tanh(node: onnx.NodeProto) -> list[onnx.NodeProto]:
     ]
 
 
-def _floats(model: onnx.ModelProto) -> set[str]:
+def _floats(model: onnx.ModelProto) -> dict[str, tuple[int, ...]]:
+    """The shapes of the model's computed float tensors; () where onnx infers none."""
     typed = onnx.shape_inference.infer_shapes(model).graph
     values = (*typed.value_info, *typed.output)
-    return {v.name for v in values if v.type.tensor_type.elem_type == onnx.TensorProto.FLOAT}
+    types = {v.name: v.type.tensor_type for v in values}
+    floats = {name: kind for name, kind in types.items() if kind.elem_type == onnx.TensorProto.FLOAT}
+    known = {name: all(d.HasField("dim_value") for d in kind.shape.dim) for name, kind in floats.items()}
+    return {n: tuple(d.dim_value for d in kind.shape.dim) if known[n] else () for n, kind in floats.items()}
 
 
 def examine(model: onnx.ModelProto, samples: Samples, target: Target, runtimes: Sequence[Runtime]) -> str:
