@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -36,11 +36,15 @@ def sample(model: onnx.ModelProto) -> Samples:
 
     The noise is that of inputs off by 1e-6 and of every float tensor rounded otherwise.
     """
-    feeds = feeds_of(model)
-    reference = ort.Reference(model.SerializeToString(), widen=True, threads=1)
-    rounded = ort.Reference(_rounded_otherwise(model).SerializeToString(), inner := sorted(_floats(model)), widen=True)
+    feeds, inner = feeds_of(model), sorted(_floats(model))
+    reference = ort.Reference(model.SerializeToString(), inner, widen=True, threads=1)
     names = [o.name for o in model.graph.output]
     try:
+        values = reference.run(feeds, inner)
+        if not all(np.isfinite(v).all() for v in values.values()):
+            return {}
+        otherwise = _rounded_otherwise(model, {name: value.shape for name, value in values.items()})
+        rounded = ort.Reference(otherwise.SerializeToString(), inner, widen=True)
         if not all(np.isfinite(v).all() for v in rounded.run(feeds, inner).values()):
             return {}
         runs = (
@@ -54,14 +58,14 @@ def sample(model: onnx.ModelProto) -> Samples:
     return {name: Sample(*(run[name] for run in runs)) for name in names}
 
 
-def _rounded_otherwise(model: onnx.ModelProto) -> onnx.ModelProto:
+def _rounded_otherwise(model: onnx.ModelProto, floats: Mapping[str, tuple[int, ...]]) -> onnx.ModelProto:
     """The model with every element of computed float tensors a few units in the last place off, Sigmoid by Tanh.
 
     Without it x - f(x) would seem free of noise where f(x) = x: only an exact zero stays one when x is shaken, and the
     equal scores of a saturated Sigmoid would seem a tie that ArgMax may rely on. Caffe's Sigmoid is ½ tanh(½ x) + ½, so
     close to 0 it has the absolute precision of ½.
     """
-    floats, rng = _floats(model), np.random.default_rng(0)
+    rng = np.random.default_rng(0)
     nodes, constants = [], [numpy_helper.from_array(np.float32(0.5), _HALF)]
     for node in model.graph.node:
         raw = onnx.NodeProto()
@@ -94,14 +98,10 @@ def _by_tanh(node: onnx.NodeProto) -> list[onnx.NodeProto]:
     ]
 
 
-def _floats(model: onnx.ModelProto) -> dict[str, tuple[int, ...]]:
-    """The shapes of the model's computed float tensors; () where onnx infers none."""
+def _floats(model: onnx.ModelProto) -> set[str]:
     typed = onnx.shape_inference.infer_shapes(model).graph
     values = (*typed.value_info, *typed.output)
-    types = {v.name: v.type.tensor_type for v in values}
-    floats = {name: kind for name, kind in types.items() if kind.elem_type == onnx.TensorProto.FLOAT}
-    known = {name: all(d.HasField("dim_value") for d in kind.shape.dim) for name, kind in floats.items()}
-    return {n: tuple(d.dim_value for d in kind.shape.dim) if known[n] else () for n, kind in floats.items()}
+    return {v.name for v in values if v.type.tensor_type.elem_type == onnx.TensorProto.FLOAT}
 
 
 def examine(model: onnx.ModelProto, samples: Samples, target: Target, runtimes: Sequence[Runtime]) -> str:
