@@ -1,4 +1,4 @@
-"""Networks of well-known sizes with synthetic weights, for measuring only."""
+"""Networks of well-known sizes with synthetic weights, for measuring only: bench_models.py NAME FILE writes one."""
 
 from __future__ import annotations
 
@@ -135,3 +135,7 @@ def vgg16() -> onnx.ModelProto:
 
 
 MODELS = {"resnet18": resnet18, "mobilenetv2": mobilenetv2, "nanodet_m": nanodet, "vgg16": vgg16}
+
+
+if __name__ == "__main__":
+    onnx.save(MODELS[sys.argv[1]](), sys.argv[2])
