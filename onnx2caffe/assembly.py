@@ -17,7 +17,7 @@ from onnx2caffe.frontend import Loaded
 from onnx2caffe.frontend.names import names_of
 from onnx2caffe.mapfile import CaffeSegment, OnnxSegment, Place, Promise
 from onnx2caffe.partition.onnx_part import write_part
-from onnx2caffe.partition.plan import ASKED, DECODE, HEAD, LATE, Piece, Plan
+from onnx2caffe.partition.plan import CHOSEN, HEAD, Piece, Plan
 from onnx2caffe.targets.nnie.markers import Marks, marked, with_marked_names
 from onnx2caffe.targets.nnie.single import Link, joined
 
@@ -201,7 +201,7 @@ def _rest(reasons: Mapping[ir.Node, str]) -> str:
     """How many nodes, and per kind of reason the commonest ops."""
     kinds: dict[str, Counter[str]] = {}
     for node, reason in reasons.items():
-        kind = reason if reason in {HEAD, DECODE, ASKED, LATE} else "not legal"
+        kind = reason if reason in CHOSEN else "not legal"
         kinds.setdefault(kind, Counter())[node.op_type] += 1
     texts = [f"{_commonest(ops)}: {kind}" for kind, ops in kinds.items()]
     return f"{_count(len(reasons), 'node')} ({'; '.join(texts)})"
@@ -218,7 +218,7 @@ def remarks(plan: Plan) -> list[Note]:
     for node, reason in plan.reasons.items():
         if reason == HEAD:
             notes.append(Note("note", _HEAD.format(_channels(node)), canon.sources(node)))
-        elif reason not in {DECODE, ASKED, LATE}:
+        elif reason not in CHOSEN:
             by_reason.setdefault(reason, []).extend(canon.sources(node) or (node.name or node.op_type,))
     return notes + [Note("note", f"stays ONNX: {reason}", tuple(nodes)) for reason, nodes in by_reason.items()]
 

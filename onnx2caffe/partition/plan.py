@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import onnx_ir as ir
@@ -16,16 +16,20 @@ from onnx2caffe.caffe.lower.lower import Lowered, Names, lower_part, obstacles
 from onnx2caffe.caffe.net import Net
 from onnx2caffe.errors import Blocked, NotConvertible, UsageError
 from onnx2caffe.partition.cut import Part, cut
-from onnx2caffe.partition.tail import behind_weights, decoding
+from onnx2caffe.partition.tail import behind_weights, decoding, ruined
 from onnx2caffe.partition.weights import macs
 from onnx2caffe.partition.wiring import Wiring
 from onnx2caffe.passes.match import constant_operand
 from onnx2caffe.passes.mean import is_input
 from onnx2caffe.targets.base import Target
 
-__all__ = ["ASKED", "DECODE", "HEAD", "LATE", "Piece", "Plan", "Wishes", "partitioned", "whole"]
+__all__ = ["CHOSEN", "HEAD", "Piece", "Plan", "Wishes", "partitioned", "whole"]
 
-HEAD, DECODE, ASKED, LATE = "head", "decode", "asked for", "behind the last net"
+HEAD, DECODE, COARSE, ASKED, LATE = "head", "decode", "8 bits ruin it", "asked for", "behind the last net"
+CHOSEN = frozenset({HEAD, DECODE, COARSE, ASKED, LATE})
+"""Why legal nodes stay ONNX all the same."""
+_ROUNDS = frozenset({"QuantizeLinear"})
+_TORN = "--strip-qdq keeps real numbers; rounding on the CPU between all layers would leave no net worth its name"
 _UNKNOWN_SHAPE, _NO_INPUT, _NO_IDENTITY = 1 << 70, 1 << 60, 1 << 50
 """What crossing a border costs beyond bytes: a tensor that cannot, that no net can take in, that is not the user's."""
 
@@ -93,7 +97,8 @@ def partitioned(model: ir.Model, target: Target, wishes: Wishes) -> Plan:
     """A plan that leaves to ONNX what the target cannot have, and what the user wants there.
 
     Raises:
-        NotConvertible: no layer with weights is legal; names every node that has no lowering.
+        NotConvertible: no layer with weights is legal (names every node that has no lowering), or values are rounded
+            to integers between layers with weights (names every such node).
         UsageError: a cut names nothing.
 
     """
@@ -114,6 +119,12 @@ def _give_makers(graph: ir.Graph) -> None:
             graph.outputs[index] = copy
 
 
+def _between(parts: Sequence[Part]) -> Iterator[ir.Node]:
+    """The nodes that run after one Caffe part and before another."""
+    nets = [number for number, part in enumerate(parts) if part.caffe]
+    return (node for part in parts[nets[0] : nets[-1]] if not part.caffe for node in part.nodes)
+
+
 class _Partition:
     def __init__(self, model: ir.Model, target: Target, wishes: Wishes) -> None:
         self._target, self._wishes = target, wishes
@@ -132,6 +143,9 @@ class _Partition:
             parts = self._cut()
             if not any(part.caffe for part in parts):
                 raise NotConvertible(self._refusals(), "no layer with weights can be converted")
+            if any(node.op_type in _ROUNDS for node in _between(parts)):
+                rounding = [blocked for node, blocked in self._blocked.items() if node.op_type in _ROUNDS]
+                raise NotConvertible(rounding, _TORN)
             if crowded := [part for part in parts if self._is_crowded(part)]:
                 self._relieve(crowded[0])
                 continue
@@ -187,6 +201,7 @@ class _Partition:
             return set()
         if self._wishes.tail == "auto":
             self._bar(decoding(self._wiring, tail), DECODE)
+            self._bar(ruined(self._wiring, tail), COARSE)
         return tail
 
     def _bar(self, nodes: Iterable[ir.Node], reason: str) -> None:

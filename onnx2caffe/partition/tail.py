@@ -1,7 +1,8 @@
-"""Where the accelerator's part ends: the arithmetic by which a detector turns maps into boxes belongs on the CPU.
+"""Where the accelerator's part ends: what eight bits ruin belongs on the CPU.
 
-Eight bits ruin boxes (nnie §18.8): a grid of coordinates up to 640 and sizes of a few pixels share one range. Sigmoid,
-Softmax, the integral over bins, and whatever only moves values, are safe.
+That is the arithmetic by which a detector turns maps into boxes (nnie §18.8: a grid of coordinates up to 640 and sizes
+of a few pixels share one range), and functions whose error grows above a tenth (recipes §19): exponentials, logarithms,
+decisions near their threshold. Sigmoid, Softmax, the integral over bins, and whatever only moves values, are safe.
 """
 
 from __future__ import annotations
@@ -17,12 +18,14 @@ import onnx_ir as ir
 from onnx2caffe import canon
 from onnx2caffe.partition.wiring import Wiring
 
-__all__ = ["TAILS", "behind_weights", "decoding"]
+__all__ = ["TAILS", "behind_weights", "decoding", "ruined"]
 
 TAILS = ("auto", "none", "full")
 
 _MOVERS = frozenset({"Reshape", "Transpose", "Slice", "Split", "Gather", "Cast", "Pad", "Expand", "Tile"})
 _ARITHMETIC = frozenset({"Add", "Sub", "Mul", "Div", "Pow", "Neg"})
+_LOGARITHMS = frozenset({"Log", "LogSoftmax", "ReduceLogSum", "ReduceLogSumExp"})
+_DECISIONS = frozenset({"Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual", "Sign"})
 _ARRAYS = np.ndarray[Any, Any]
 
 
@@ -41,6 +44,11 @@ def decoding(wiring: Wiring, tail: AbstractSet[ir.Node]) -> set[ir.Node]:
     """
     begin = {node for node in wiring.nodes if node in tail and _decodes(wiring, node, tail)}
     return wiring.closure(begin | _leading_to(wiring, begin, tail))
+
+
+def ruined(wiring: Wiring, tail: AbstractSet[ir.Node]) -> set[ir.Node]:
+    """The first logarithm or decision of `tail` on each path, and all behind it (an Exp begins a decode)."""
+    return wiring.closure(node for node in tail if node.op_type in _LOGARITHMS | _DECISIONS)
 
 
 def _is_integral(node: ir.Node) -> bool:

@@ -89,6 +89,20 @@ def classifier():
     return g.model({"x": [1, 3, 16, 16]}, ["prob"])
 
 
+def quantised(head_only: bool):
+    """Two convolutions whose inputs are rounded to eight bits and back; or only the first one's input."""
+    g = Graph()
+    g.constant("scale", np.float32(0.05))
+    g.constant("zero", np.uint8(128))
+    x = "x"
+    for layer in ("c1", "c2"):
+        if layer == "c1" or not head_only:
+            g.node("QuantizeLinear", [x, "scale", "zero"], f"{layer}.q")
+            x = g.node("DequantizeLinear", [f"{layer}.q", "scale", "zero"], f"{layer}.dq")
+        x = g.node("Relu", [g.conv(x, layer, 3, 3)], f"{layer}.r")
+    return g.model({"x": [1, 3, 9, 8]}, [x])
+
+
 def save(model, folder: Path, name: str = "m") -> Path:
     path = folder / f"{name}.onnx"
     onnx.save(model, path)

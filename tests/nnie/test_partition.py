@@ -7,6 +7,7 @@ import onnx
 import onnx_ir as ir
 import onnxruntime
 import pytest
+from onnx import TensorProto
 
 from onnx2caffe import api
 from onnx2caffe.errors import NotConvertible, RulesViolated, UsageError
@@ -16,7 +17,7 @@ from onnx2caffe.partition.flow import FlowNetwork
 from onnx2caffe.partition.tail import behind_weights, decoding
 from onnx2caffe.partition.weights import macs
 from onnx2caffe.partition.wiring import Wiring
-from tests.nnie.models import Graph, classifier, detector, read_map, save, warped
+from tests.nnie.models import Graph, classifier, detector, quantised, read_map, save, warped
 
 FAST = {"caffe_run": False}
 
@@ -75,7 +76,38 @@ def test_nothing_legal_is_refused_with_all_nodes(tmp_path):
         convert(model, tmp_path, target="nnie")
 
 
+def test_rounding_between_nets_is_refused_with_the_way_out(tmp_path):
+    with pytest.raises(NotConvertible) as problem:
+        convert(quantised(head_only=False), tmp_path, target="nnie")
+    assert [blocked.node for blocked in problem.value.blocked] == ["n_c1.q", "n_c2.q"]
+    assert "--strip-qdq" in problem.value.hint
+    assert convert(quantised(head_only=False), tmp_path, target="nnie", strip_qdq=True).proof.ok
+
+
+def test_rounding_in_front_of_the_nets_stays_there(tmp_path):
+    done = convert(quantised(head_only=True), tmp_path, target="nnie")
+    assert [s["kind"] for s in read_map(tmp_path / "out")["segments"]] == ["onnx", "caffe"]
+    assert done.proof.ok
+
+
 class TestTail:
+    @pytest.mark.parametrize(
+        ("op", "others", "attributes"),
+        [("LogSoftmax", [], {"axis": 1}), ("Log", [], {}), ("Greater", ["limit"], {})],
+        ids=["LogSoftmax", "Log", "Greater"],
+    )
+    def test_auto_leaves_to_the_cpu_what_eight_bits_ruin(self, tmp_path, op, others, attributes):
+        g = Graph()
+        g.node("Sigmoid", [g.conv("x", "c1", 3, 8)], "r1")
+        g.constant("limit", np.float32(0.5))
+        g.node("Cast", [g.node(op, ["r1", *others], "coarse", **attributes)], "y", to=TensorProto.FLOAT)
+        model = g.model({"x": [1, 3, 5, 6]}, ["y"])
+        done = convert(model, tmp_path, target="nnie")
+        assert list(read_map(tmp_path / "out")["segments"][0]["outputs"]) == ["r1"]
+        assert "8 bits ruin it" in done.summary
+        assert done.proof.ok
+        assert "CPU" not in convert(model, tmp_path, target="nnie", tail="full").summary
+
     def test_auto_ends_before_the_decode(self, tmp_path):
         done = convert(detector(), tmp_path, target="nnie")
         ends = read_map(tmp_path / "out")["segments"][0]["outputs"]
