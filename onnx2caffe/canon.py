@@ -21,6 +21,7 @@ __all__ = [
     "const",
     "dtype",
     "is_opaque",
+    "label",
     "shape",
     "sources",
     "tensors",
@@ -99,6 +100,12 @@ def tensors(value: ir.Value) -> tuple[UserTensor, ...]:
 def sources(node: ir.Node) -> tuple[str, ...]:
     """The names of the user's nodes that this node stands for."""
     return tuple(node.meta.get("sources", ()))
+
+
+def label(node: ir.Node) -> str:
+    """What messages call a node: the user's nodes that it stands for, else its own name."""
+    named = next((value.name for value in node.outputs if value.name), None)
+    return ", ".join(sources(node)) or node.name or named or node.op_type
 
 
 def is_opaque(node: ir.Node) -> bool:

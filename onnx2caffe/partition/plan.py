@@ -115,7 +115,7 @@ def _give_makers(graph: ir.Graph) -> None:
     for index, value in enumerate(graph.outputs):
         if value.producer() is None:
             copy = ir.Value(name=f"{value.name}__copy", shape=value.shape, type=value.type)
-            graph.append(ir.node("Identity", [value], outputs=[copy], name=copy.name))
+            graph.append(ir.node("Identity", [value], outputs=[copy], name=value.name))
             graph.outputs[index] = copy
 
 
@@ -278,7 +278,7 @@ class _Partition:
 
     def _refusals(self) -> list[Blocked]:
         late = set(self._reasons) - set(self._blocked)
-        rest = [Blocked(", ".join(canon.sources(n)) or n.name or "", n.op_type, (self._reasons[n],)) for n in late]
+        rest = [Blocked(canon.label(n), n.op_type, (self._reasons[n],)) for n in late]
         return [*self._blocked.values(), *sorted(rest, key=str)]
 
 

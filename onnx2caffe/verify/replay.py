@@ -62,7 +62,7 @@ def _lowering(canonical: ir.Model, broken: Row) -> str:
     for node in canonical.graph:
         if any(t.name == broken.tensor for value in node.outputs for t in canon.tensors(value)):
             return (
-                f"lowering of {node.op_type} {', '.join(canon.sources(node)) or node.name!r} to layer {broken.layer!r}"
+                f"lowering of {node.op_type} {canon.label(node)} to layer {broken.layer!r}"
             )
     return f"layer {broken.layer!r}"
 

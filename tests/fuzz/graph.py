@@ -138,6 +138,30 @@ class Graph:
             return self.add(op, x, self.indices(*axes), **attributes)
         return self.add(op, x, axes=list(axes), **attributes)
 
+    def clip(self, x: str, low: float, high: float) -> str:
+        if self.opset >= 11:
+            return self.add("Clip", x, self.number(low), self.number(high))
+        return self.add("Clip", x, min=low, max=high)
+
+    def halved(self, x: str, axis: int, first: int) -> list[str]:
+        """A tensor split in two behind `first` places of an axis."""
+        sizes = first, self.shapes[x][axis] - first
+        if self.opset >= 13:
+            return self.many("Split", x, self.indices(*sizes), outputs=2, axis=axis)
+        return self.many("Split", x, outputs=2, axis=axis, split=sizes)
+
+    def scaled(self, x: str, scales: Sequence[float], mode: str) -> str:
+        """A tensor resized by factors, as the opset has it."""
+        if self.opset < 9:
+            return self.add("Upsample", x, mode=mode, scales=list(scales))
+        factors = self.constant(np.array(scales, np.float32))
+        if self.opset < 11:
+            return self.add("Upsample" if self.opset < 10 else "Resize", x, factors, mode=mode)
+        roi = self.constant(np.zeros(0, np.float32)) if self.opset < 13 else ""
+        transform = {"coordinate_transformation_mode": "asymmetric"} if mode == "nearest" else {}
+        rounding = {"nearest_mode": "floor"} if mode == "nearest" else {}
+        return self.add("Resize", x, roi, factors, mode=mode, **transform, **rounding)
+
     def _infer(self, node: onnx.NodeProto) -> dict[str, tuple[int, Shape]]:
         known = {n: self.constants[n] for n in node.input if n in self.constants}
         types = {
@@ -151,12 +175,7 @@ class Graph:
             found = shape_inference.infer_node_outputs(
                 schema, node, types, known, opset_imports=opsets, ir_version=IR_VERSION
             )
-        except (
-            onnx.defs.SchemaError,
-            onnx.checker.ValidationError,
-            shape_inference.InferenceError,
-            RuntimeError,
-        ) as problem:
+        except _ILLEGAL as problem:
             raise Unfit from problem
         return {name: self._tensor(proto) for name, proto in found.items()}
 

@@ -1,15 +1,22 @@
-"""Random small ONNX models: up to a dozen nodes or idioms, ranks 0 to 6, every opset from 7 to onnxruntime's newest."""
+"""Random small ONNX models of every opset from 7 to onnxruntime's newest.
+
+`models`: up to a dozen nodes or idioms, ranks 0 to 6. `networks`: up to eight blocks of convolutional networks on one to
+four inputs, mostly pictures.
+"""
 
 from __future__ import annotations
+
+import contextlib
 
 import onnx
 from hypothesis import strategies as st
 from onnx import TensorProto, helper
 
 from tests.fuzz import dense, elementwise, idioms, layout, spatial
-from tests.fuzz.graph import IR_VERSION, Draw, Graph, Unfit
+from tests.fuzz import networks as blocks
+from tests.fuzz.graph import IR_VERSION, Draw, Graph, Maker, Unfit
 
-__all__ = ["models"]
+__all__ = ["models", "networks"]
 
 OPSETS = tuple(range(7, 29))
 FAMILIES = (spatial.MAKERS, layout.MAKERS, elementwise.MAKERS, dense.MAKERS, idioms.MAKERS)
@@ -22,14 +29,39 @@ def models(draw: Draw) -> onnx.ModelProto:
     for _ in range(g.int(1, 2)):
         _add_input(g)
     for _ in range(g.int(2, 12)):
-        maker = g.one(*g.one(*FAMILIES))
-        try:
-            maker(g)
-        except Unfit:
-            continue
+        _try(g, g.one(*g.one(*FAMILIES)))
     if not any(node.op_type != "Constant" for node in g.nodes):
         g.add("Relu", g.inputs[0])
     return _model(g)
+
+
+@st.composite
+def networks(draw: Draw) -> onnx.ModelProto:
+    """A legal convolutional network; outputs as those of `models`."""
+    g = Graph(draw, draw(st.sampled_from(OPSETS)))
+    for _ in range(g.one(1, 1, 1, 2, 2, 3, 4)):
+        _add_picture(g)
+        _try(g, g.one(*blocks.STEMS))
+    for _ in range(g.int(1, 8)):
+        _try(g, g.one(*blocks.MAKERS) if g.int(0, 9) < 9 else g.one(*g.one(*FAMILIES)))
+    if not any(node.op_type != "Constant" for node in g.nodes):
+        g.add("Relu", g.inputs[0])
+    return _model(g)
+
+
+def _try(g: Graph, maker: Maker) -> None:
+    with contextlib.suppress(Unfit):
+        maker(g)
+
+
+def _add_picture(g: Graph) -> None:
+    """A picture or a map, now and then channels last, of odd and even size; or a vector."""
+    name = g.name("x")
+    channels = g.one(3, 3, 1, 4, 6, 8)
+    size = [g.one(g.int(5, 16), 7, 8, 12, 13) for _ in range(2)]
+    kind = g.int(0, 9)
+    g.shapes[name] = (1, 6) if kind == 9 else (1, *size, channels) if kind == 8 else (1, channels, *size)
+    g.inputs.append(name)
 
 
 def _add_input(g: Graph) -> None:

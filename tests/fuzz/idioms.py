@@ -59,17 +59,11 @@ def windows(g: Graph) -> None:
 def hard_swish(g: Graph) -> None:
     x = g.pick()
     shifted = g.add("Add", x, g.number(3.0))
-    bounded = _clip(g, shifted, 0.0, 6.0)
+    bounded = g.clip(shifted, 0.0, 6.0)
     if g.int(0, 1):
         g.add("Mul", x, g.add("Div", bounded, g.number(6.0)))
     else:
         g.add("Div", g.add("Mul", x, bounded), g.number(6.0))
-
-
-def _clip(g: Graph, x: str, low: float, high: float) -> str:
-    if g.opset >= 11:
-        return g.add("Clip", x, g.number(low), g.number(high))
-    return g.add("Clip", x, min=low, max=high)
 
 
 def gelu(g: Graph) -> None:
@@ -129,7 +123,7 @@ def l2_norm(g: Graph) -> None:
     axis = g.axis(x)
     g.need(g.shapes[x][axis] > 1)
     norm = g.over("ReduceL2", x, [axis], 18, keepdims=1)
-    norm = _clip(g, norm, 0.1, 1e9) if g.int(0, 1) else g.add("Add", norm, g.number(0.1))
+    norm = g.clip(norm, 0.1, 1e9) if g.int(0, 1) else g.add("Add", norm, g.number(0.1))
     if g.opset >= 8 and g.int(0, 1):
         norm = g.add("Expand", norm, g.indices(*g.shapes[x]))
     g.add("Div", x, norm)

@@ -124,10 +124,7 @@ def split(g: Graph) -> None:
         g.many("Split", x, outputs=parts, axis=axis)
         return
     first = g.int(1, size - 1)
-    if g.opset >= 13:
-        g.many("Split", x, g.indices(first, size - first), outputs=2, axis=axis)
-    else:
-        g.many("Split", x, outputs=2, axis=axis, split=[first, size - first])
+    g.halved(x, axis, first)
 
 
 def concat(g: Graph) -> None:

@@ -14,13 +14,14 @@ from onnx2caffe.errors import NoReference, NotConvertible, Unsupported
 from onnx2caffe.runtimes import ort
 from onnx2caffe.runtimes.base import Runtime, Tap
 from onnx2caffe.targets.base import Target
-from onnx2caffe.verify.measure import Sample, Verdict, judge, shaken
+from onnx2caffe.verify.measure import Sample, Verdict, distance, judge, shaken
 from tests.ops.harness import Written, convert
 
-__all__ = ["Samples", "examine", "sample"]
+__all__ = ["Feeds", "Samples", "check_refusal", "examine", "feeds_of", "sample"]
 
 Samples = dict[str, Sample]
-_HALF = "__half"
+_HALF, _REACH = "__half", "__reach"
+_REACHES = (np.float32(0.5 - 2.0**-22), np.float32(0.5 + 2.0**-22))
 Feeds = dict[str, np.ndarray]
 
 
@@ -31,31 +32,32 @@ def feeds_of(model: onnx.ModelProto) -> Feeds:
     return {name: (1.5 * rng.standard_normal(shape)).astype(np.float32) for name, shape in shapes.items()}
 
 
-def sample(model: onnx.ModelProto) -> Samples:
-    """The outputs in onnxruntime with their own noise; none if onnxruntime cannot run the model, or not finitely.
+def sample(model: onnx.ModelProto, inner_too: bool = False) -> Samples:
+    """The outputs (or all tensors) in onnxruntime with their noise; none if it cannot run the model, or not finitely.
 
     The noise is that of inputs off by 1e-6 and of every float tensor rounded otherwise.
     """
     feeds, inner = feeds_of(model), sorted(_floats(model))
     reference = ort.Reference(model.SerializeToString(), inner, widen=True, threads=1)
-    names = [o.name for o in model.graph.output]
+    names = sorted({o.name for o in model.graph.output} | {*(inner if inner_too else ())})
     try:
         values = reference.run(feeds, inner)
         if not all(np.isfinite(v).all() for v in values.values()):
             return {}
         otherwise = _rounded_otherwise(model, {name: value.shape for name, value in values.items()})
-        rounded = ort.Reference(otherwise.SerializeToString(), inner, widen=True)
-        if not all(np.isfinite(v).all() for v in rounded.run(feeds, inner).values()):
+        rounded = ort.Reference(otherwise.SerializeToString(), inner, widen=True, threads=1)
+        if not all(np.isfinite(v).all() for v in rounded.run(feeds | {_REACH: _REACHES[0]}, inner).values()):
             return {}
-        runs = (
-            reference.run(feeds, names),
-            reference.run(feeds, names, optimise=True),
-            rounded.run(shaken(feeds, 1e-6), names),
-            reference.run(shaken(feeds, 1e-4), names),
-        )
+        plain, optimised = reference.run(feeds, names), reference.run(feeds, names, optimise=True)
+        moved = [rounded.run(shaken(feeds, 1e-6) | {_REACH: reach}, names) for reach in _REACHES]
+        rough = reference.run(shaken(feeds, 1e-4), names)
     except NoReference:
         return {}
-    return {name: Sample(*(run[name] for run in runs)) for name in names}
+    return {n: Sample(plain[n], optimised[n], _farthest(plain[n], [run[n] for run in moved]), rough[n]) for n in names}
+
+
+def _farthest(reference: np.ndarray, others: Sequence[np.ndarray]) -> np.ndarray:
+    return max(others, key=lambda other: distance(reference, other).relative)
 
 
 def _rounded_otherwise(model: onnx.ModelProto, floats: Mapping[str, tuple[int, ...]]) -> onnx.ModelProto:
@@ -63,7 +65,7 @@ def _rounded_otherwise(model: onnx.ModelProto, floats: Mapping[str, tuple[int, .
 
     Without it x - f(x) would seem free of noise where f(x) = x: only an exact zero stays one when x is shaken, and the
     equal scores of a saturated Sigmoid would seem a tie that ArgMax may rely on. Caffe's Sigmoid is ½ tanh(½ x) + ½, so
-    close to 0 it has the absolute precision of ½.
+    close to 0 it has the absolute precision of ½, and where one is 0 or 1 the other may not be, which Ceil shows.
     """
     rng = np.random.default_rng(0)
     nodes, constants = [], [numpy_helper.from_array(np.float32(0.5), _HALF)]
@@ -84,16 +86,17 @@ def _rounded_otherwise(model: onnx.ModelProto, floats: Mapping[str, tuple[int, .
     result.graph.ClearField("node")
     result.graph.node.extend(nodes)
     result.graph.initializer.extend(constants)
+    result.graph.input.append(helper.make_tensor_value_info(_REACH, onnx.TensorProto.FLOAT, []))
     return result
 
 
 def _by_tanh(node: onnx.NodeProto) -> list[onnx.NodeProto]:
-    """½ tanh(½ x) + ½."""
+    """½ tanh(½ x) + ½; an input of the model says how much ½ is, so that the ends 0 and 1 are missed or passed."""
     (x,), (y,) = node.input, node.output
     return [
         helper.make_node("Mul", [x, _HALF], [f"{y}__inner"]),
         helper.make_node("Tanh", [f"{y}__inner"], [f"{y}__tanh"]),
-        helper.make_node("Mul", [f"{y}__tanh", _HALF], [f"{y}__outer"]),
+        helper.make_node("Mul", [f"{y}__tanh", _REACH], [f"{y}__outer"]),
         helper.make_node("Add", [f"{y}__outer", _HALF], [y]),
     ]
 
@@ -116,21 +119,26 @@ def examine(model: onnx.ModelProto, samples: Samples, target: Target, runtimes: 
         try:
             written = convert(model, target, Path(folder))
         except Unsupported as refusal:
-            _check_refusal(refusal, model)
+            check_refusal(refusal, model)
             return str(refusal)
         for runtime in runtimes:
             _compare(written, samples, feeds_of(model), runtime)
     return ""
 
 
-def _check_refusal(refusal: Unsupported, model: onnx.ModelProto) -> None:
+def check_refusal(refusal: Unsupported, model: onnx.ModelProto) -> set[str]:
+    """The nodes (or tensors) that a refusal names: the model's own, each with a reason."""
     assert isinstance(refusal, NotConvertible), refusal
     known = {node.name for node in model.graph.node} | {i.name for i in model.graph.input}
-    known |= {o.name for o in model.graph.output}
+    known |= {tensor for node in model.graph.node for tensor in node.output}
+    named: set[str] = set()
     for blocked in refusal.blocked:
-        assert set(blocked.node.split(", ")) <= known, f"names no node of the model: {blocked}"
+        nodes = set(blocked.node.split(", "))
+        assert nodes <= known, f"names no node of the model: {blocked}"
         assert blocked.reasons, f"no reason: {blocked}"
         assert all(blocked.reasons), f"an empty reason: {blocked}"
+        named |= nodes
+    return named
 
 
 def _compare(written: Written, samples: Samples, feeds: Feeds, runtime: Runtime) -> None:

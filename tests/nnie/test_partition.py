@@ -90,6 +90,15 @@ def test_rounding_in_front_of_the_nets_stays_there(tmp_path):
     assert done.proof.ok
 
 
+def test_a_refused_input_is_told_by_the_users_nodes(tmp_path):
+    """Not by those that passes put in their place."""
+    g = Graph()
+    g.node("ReduceSum", ["x", g.constant("axes", np.array([1, 2, 3, 4]))], "s", keepdims=0)
+    with pytest.raises(NotConvertible) as problem:
+        convert(g.model({"x": [1, 2, 3, 4, 5]}, ["s"]), tmp_path, target="nnie")
+    assert {blocked.node for blocked in problem.value.blocked} == {"n_s"}
+
+
 class TestTail:
     @pytest.mark.parametrize(
         ("op", "others", "attributes"),

@@ -90,10 +90,10 @@ def obstacles(model: ir.Model, target: Rules, chosen: Mapping[str, str] | None =
         if isinstance(source, ir.Node):
             found[source] = blocked
         else:
-            found |= {node: replace(blocked, node=node.name or "", op=node.op_type) for node, _ in source.uses()}
+            found |= {node: replace(blocked, node=canon.label(node), op=node.op_type) for node, _ in source.uses()}
     unseen = (node for node in model.graph if node not in found and lowering.feeds_on_unknown(node))
     behind = ("it reads what has no static shape",)
-    return found | {node: Blocked(node.name or "", node.op_type, behind) for node in unseen}
+    return found | {node: Blocked(canon.label(node), node.op_type, behind) for node in unseen}
 
 
 class _Lowering:
@@ -159,8 +159,7 @@ class _Lowering:
 
     def _block(self, node: ir.Node, reason: str) -> None:
         """Remember why; give the outputs blobs all the same, so that the nodes behind are judged too."""
-        names = canon.sources(node) or (node.name or self._label(node),)
-        self.blocked[node] = Blocked(", ".join(names), node.op_type, (reason,))
+        self.blocked[node] = Blocked(canon.label(node), node.op_type, (reason,))
         for value in node.outputs:
             dims = value.shape
             if dims is not None and all(isinstance(d, int) for d in dims):
