@@ -61,9 +61,7 @@ def find_culprit(
 def _lowering(canonical: ir.Model, broken: Row) -> str:
     for node in canonical.graph:
         if any(t.name == broken.tensor for value in node.outputs for t in canon.tensors(value)):
-            return (
-                f"lowering of {node.op_type} {canon.label(node)} to layer {broken.layer!r}"
-            )
+            return f"lowering of {node.op_type} {canon.label(node)} to layer {broken.layer!r}"
     return f"layer {broken.layer!r}"
 
 

@@ -1,7 +1,7 @@
 """Random small ONNX models of every opset from 7 to onnxruntime's newest.
 
-`models`: up to a dozen nodes or idioms, ranks 0 to 6. `networks`: up to eight blocks of convolutional networks on one to
-four inputs, mostly pictures.
+`models`: up to a dozen nodes or idioms, ranks 0 to 6. `networks`: up to eight blocks of convolutional networks on one
+to four inputs, mostly pictures.
 """
 
 from __future__ import annotations

@@ -60,7 +60,11 @@ def choices(draw: Draw) -> Choice:
 class Scanner:
     """The second opinion beside the repository, in a process of a Python that has `caffe`."""
 
-    _LOOP = "import json, sys, nnie_scan\nfor line in sys.stdin: print(json.dumps(nnie_scan.scan(line.strip())), flush=True)"
+    _LOOP = """
+import json, sys, nnie_scan
+for line in sys.stdin:
+    print(json.dumps(nnie_scan.scan(line.strip())), flush=True)
+"""
 
     def __init__(self, python: Path) -> None:
         self._process: subprocess.Popen[str] | None = None
@@ -123,35 +127,36 @@ def examine(
     """
     with tempfile.TemporaryDirectory(prefix="fuzz") as name:
         folder = Path(name)
-        source, out = folder / "m.onnx", folder / "out"
-        onnx.save(model, source)
         try:
-            done = onnx2caffe.convert(
-                source,
-                out,
-                target="nnie",
-                proof=False,
-                check=True,
-                tail=choice.tail,
-                keep_bn=choice.keep_bn,
-                single_wk=choice.single_wk,
-                recipes=choice.recipes,
-            )
+            done = _converted(model, choice, folder)
         except Unsupported as refusal:
-            named = check_refusal(refusal, model)
-            missed = {node.name for node in _computing(model) if node.op_type in _WEIGHTED} - named
-            assert not missed, f"refused, but not for {missed}: {refusal}"
+            _check_refusal(refusal, model)
             return "refused"
         export = mapfile.read(done.map_file)
-        nets = [segment.prototxt for segment in export.segments if isinstance(segment, CaffeSegment)]
+        nets = {segment.prototxt for segment in export.segments if isinstance(segment, CaffeSegment)}
         for file in done.files:
             if file.suffix == ".prototxt":
                 _check_legal(file, scanner if file.name in nets else None)
-        proof = prove(out, export, _Witness(samples), [feeds_of(model)], runtimes)
-        broken = proof.first_difference
-        assert broken is None, f"{broken}; {choice}"
-        assert {o.name for o in model.graph.output} <= {row.tensor for row in proof.rows}
+        proof = prove(done.map_file.parent, export, _Witness(samples), [feeds_of(model)], runtimes)
+        assert proof.ok, f"{proof.first_difference}; {choice}"
+        assert {output.name for output in model.graph.output} <= {row.tensor for row in proof.rows}
         return "whole" if len(export.segments) == 1 else "in parts"
+
+
+def _converted(model: onnx.ModelProto, choice: Choice, folder: Path) -> onnx2caffe.Conversion:
+    source = folder / "m.onnx"
+    onnx.save(model, source)
+    options = {"tail": choice.tail, "keep_bn": choice.keep_bn, "single_wk": choice.single_wk}
+    return onnx2caffe.convert(
+        source, folder / "out", target="nnie", recipes=choice.recipes, proof=False, check=True, **options
+    )
+
+
+def _check_refusal(refusal: Unsupported, model: onnx.ModelProto) -> None:
+    """A refusal is for want of any legal layer with weights: it names them all."""
+    named = check_refusal(refusal, model)
+    missed = {node.name for node in _computing(model) if node.op_type in _WEIGHTED} - named
+    assert not missed, f"refused, but not for {missed}: {refusal}"
 
 
 def _computing(model: onnx.ModelProto) -> list[onnx.NodeProto]:
