@@ -6,7 +6,7 @@ PYTHON := $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; 
 BIN := .venv/bin
 N ?= 10000
 
-.PHONY: demo test lint conformance fuzz bench docs clean
+.PHONY: demo test lint conformance safety fuzz bench docs clean
 
 demo: .venv/.installed
 	mkdir -p demo
@@ -27,6 +27,10 @@ lint: .venv/.developing
 conformance: .venv/.developing
 	$(BIN)/onnx2caffe setup pycaffe
 	$(BIN)/python -m tests.conformance.run
+
+# What eight bits cost nets in the form for the mapper, beside their plain layers.
+safety: .venv/.developing
+	$(BIN)/python -m tests.nnie.safety
 
 fuzz: .venv/.developing
 	$(BIN)/onnx2caffe setup pycaffe

@@ -5,7 +5,7 @@ Weights are fed like inputs: onnxruntime copies initializers, but reads fed arra
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -32,11 +32,15 @@ _FED = 1024
 
 
 class Builtin:
-    """Runs written nets without Caffe. Keeps the last net and the last session until `close`."""
+    """Runs written nets without Caffe. Keeps the last net and the last session until `close`.
+
+    `rewrite`: what becomes of a net that was read before it runs, e.g. its simulation in 8 bits.
+    """
 
     name = "builtin"
 
-    def __init__(self) -> None:
+    def __init__(self, rewrite: Callable[[Net], Net] = lambda net: net) -> None:
+        self._rewrite = rewrite
         self._files: tuple[object, ...] = ()
         self._net = Net("")
         self._taps: tuple[Tap, ...] = ()
@@ -71,7 +75,7 @@ class Builtin:
         state = tuple(_state(path) for path in (files.prototxt, files.caffemodel) if path.is_file())
         if state != self._files or not state:
             self.close()
-            self._net = read_net(files.prototxt, files.caffemodel)
+            self._net = self._rewrite(read_net(files.prototxt, files.caffemodel))
             self._files = state
         if self._program is None or taps != self._taps:
             self._program = _translate(self._net, taps)
