@@ -9,7 +9,7 @@ import pytest
 from google.protobuf import text_format
 
 from onnx2caffe import api
-from onnx2caffe.caffe.layers import Concat, Input, ReLU, Reshape, Slice
+from onnx2caffe.caffe.layers import Concat, Input, ReLU, Reshape, Slice, Softmax
 from onnx2caffe.caffe.net import Net, Placed
 from onnx2caffe.caffe.proto import message
 from onnx2caffe.caffe.read import read_net
@@ -115,6 +115,46 @@ class TestOutputs:
         net = read_net(tmp_path / "out" / "m.prototxt", None)
         assert [net.shapes[blob] for blob in net.outputs] == [(1, 4, 8, 8)]
         assert done.proof.ok
+
+    @pytest.mark.parametrize(
+        ("shape", "then", "stored"),
+        [
+            ((1, 8, 32), "Sigmoid", (1, 4, 8, 8)),
+            ((1, 8, 32), "Concat", (1, 1, 8, 64)),
+            ((1, 256, 1), "Concat", (1, 512)),
+            ((1, 2, 128, 1), "Concat", (1, 1, 2, 256)),
+            ((1, 8, 32), "Softmax", (1, 1, 8, 32)),
+            ((1, 8, 32), "Transpose", (1, 1, 32, 8)),
+        ],
+        ids=str,
+    )
+    def test_rows_fill_the_memory(self, tmp_path, shape, then, stored):
+        g = Graph()
+        sources = [g.conv("x", f"c{n}", 3, 4) for n in range(2 if then == "Concat" else 1)]
+        target = g.constant("shape", np.array(shape))
+        flat = [g.node("Reshape", [name, target], f"{name}.flat") for name in sources]
+        attributes = {"Concat": {"axis": 1 if shape[-1] == 1 and len(shape) == 3 else 2}, "Softmax": {"axis": 2}}
+        attributes["Transpose"] = {"perm": [0, 2, 1]}
+        g.node(then, flat, "y", **attributes.get(then, {}))
+        done = convert(g.model({"x": [1, 3, 8, 8]}, ["y"]), tmp_path)
+        net = read_net(tmp_path / "out" / "m.prototxt", None)
+        assert [net.shapes[blob] for blob in net.outputs] == [stored]
+        assert read_map(tmp_path / "out")["segments"][0]["outputs"]["y"]["blob"] in net.outputs
+        assert {row.tensor for row in done.proof.rows} >= {*sources, *flat, "y"}
+        assert done.proof.ok
+        assert "W24" not in {finding.rule for finding in api.check(tmp_path / "out" / "m.prototxt").findings}
+
+    def test_a_row_longer_than_the_nnie_has_is_several(self):
+        net = Net(
+            "n",
+            [Placed("x", Input(shape=((1, 4, 8400),)), (), ("x",)), Placed("s", Softmax(axis=2), ("x",), ("y",))],
+            dict.fromkeys("xy", (1, 4, 8400)),
+            ["x"],
+            ["y"],
+        )
+        done = for_mapper(net, {})
+        assert done.outputs == ["y"]
+        assert done.shapes["y"] == (1, 4, 3, 2800)
 
     def test_tops_that_nobody_reads_are_one_output(self):
         net = Net(

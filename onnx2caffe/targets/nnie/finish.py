@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 
 from onnx2caffe.caffe.layers import Concat, Input, Reshape
+from onnx2caffe.caffe.layers.base import Shape
 from onnx2caffe.caffe.names import unlike
 from onnx2caffe.caffe.net import Net, Placed
 from onnx2caffe.caffe.rename import renamed
@@ -25,8 +27,8 @@ _PRODUCERS = frozenset(
 """Layers whose top is memory of its own: in place behind a Reshape, an activation would change what that shares."""
 
 _UNKNOWN = re.compile(r"[^A-Za-z0-9_./:-]")
-_MAPS = (2, 4)
-"""Axes of outputs that waste no memory: vectors and maps (nnie §18.11)."""
+_WIDTH = 4096
+"""Of a map (nnie W03)."""
 
 
 def for_mapper(net: Net, names: Mapping[str, str]) -> Net:
@@ -34,29 +36,93 @@ def for_mapper(net: Net, names: Mapping[str, str]) -> Net:
 
     `twins` and `moments` of the result say where the values of all blobs of `net` are.
     """
-    result = _in_place(_grouped(_unread_outputs(_joined(_unshaped(net)))))
+    result = _in_place(_grouped(_stored(_unread_outputs(_joined(net)))))
     wishes = {new: names.get(old, old) for old, new in zip(net.outputs, result.outputs, strict=True)}
     return _named(result, wishes)
 
 
-def _unshaped(net: Net) -> Net:
-    """Outputs without a Reshape that only makes them three-dimensional: readers reshape anyway."""
+def _stored(net: Net) -> Net:
+    """Outputs whose rows fill the board's memory (nnie §18.11); who reads them reshapes anyway."""
+    for blob in dict.fromkeys(net.outputs):
+        if _is_thin(net.shapes[blob]):
+            net = _filled(net, blob)
+    return net
+
+
+def _is_thin(shape: Shape) -> bool:
+    """Whether rows of one element, each padded to the stride, hold the values: three axes, or columns."""
+    return len(shape) == 3 or (len(shape) == 4 and shape[3] == 1 and shape[2] > 1)
+
+
+def _filled(net: Net, output: str) -> Net:
+    """The net with a thin output as a map or a vector: another Reshape, none, or one more."""
     makers = {top: placed for placed in net for top in placed.tops}
-    dropped: dict[str, str] = {}
-    for blob in net.outputs:
-        placed = makers[blob]
-        if not isinstance(placed.layer, Reshape) or net.readers(blob) or len(net.shapes[blob]) in _MAPS:
-            continue
-        source = placed.bottoms[0]
-        if len(net.shapes[source]) in _MAPS:
-            dropped[blob] = source
-    return replace(
-        net,
-        layers=[placed for placed in net if not dropped.keys() & set(placed.tops)],
-        shapes={blob: shape for blob, shape in net.shapes.items() if blob not in dropped},
-        outputs=[dropped.get(blob, blob) for blob in net.outputs],
-        twins={**{old: dropped.get(blob, blob) for old, blob in net.twins.items()}, **dropped},
+    functions = [output]
+    while _is_function_of_one_reader(net, makers[functions[-1]]):
+        functions.append(makers[functions[-1]].bottoms[0])
+    maker = makers[functions[-1]]
+    if not isinstance(maker.layer, Reshape) or net.readers(output):
+        return _reshaped_behind(net, output)
+    (source,) = maker.bottoms
+    if _is_thin(net.shapes[source]):
+        shape = _full(net.shapes[output])
+        other = replace(maker, layer=Reshape(shape=(0, *shape[1:])))
+        layers = [other if placed is maker else placed for placed in net]
+        return replace(net, layers=layers, shapes=net.shapes | dict.fromkeys(functions, shape))
+    return _without(net, maker, functions)
+
+
+def _is_function_of_one_reader(net: Net, placed: Placed) -> bool:
+    """Whether the layer computes element by element, and nobody else reads what it does."""
+    return placed.layer.type in _ACTIVATIONS - {"PReLU"} and (
+        len(net.readers(placed.bottoms[0])) == 1 and placed.bottoms[0] not in net.outputs
     )
+
+
+def _without(net: Net, reshape: Placed, functions: Sequence[str]) -> Net:
+    """The net without a Reshape; `functions`: the blobs from the output back to the Reshape's top."""
+    (source,), (top,) = reshape.bottoms, reshape.tops
+    shapes = net.shapes | dict.fromkeys(functions, net.shapes[source])
+    del shapes[top]
+    layers = [
+        replace(placed, bottoms=tuple(source if blob == top else blob for blob in placed.bottoms))
+        for placed in net
+        if placed is not reshape
+    ]
+    outputs = [source if blob == top else blob for blob in net.outputs]
+    twins = {old: source if blob == top else blob for old, blob in net.twins.items()} | {top: source}
+    return replace(net, layers=layers, shapes=shapes, outputs=outputs, twins=twins)
+
+
+def _reshaped_behind(net: Net, output: str) -> Net:
+    """The net with a Reshape that bears the output's name; the blob before gets another."""
+    inner = unlike(f"{output}__thin", net.shapes)
+    shape = _full(net.shapes[output])
+    layers = [
+        replace(
+            placed,
+            bottoms=tuple(inner if blob == output else blob for blob in placed.bottoms),
+            tops=tuple(inner if blob == output else blob for blob in placed.tops),
+        )
+        for placed in net
+    ]
+    name = unlike(f"{output}__stored", {placed.name for placed in net})
+    layers.append(Placed(name, Reshape(shape=(0, *shape[1:])), (inner,), (output,)))
+    return replace(net, layers=layers, shapes=net.shapes | {inner: net.shapes[output], output: shape})
+
+
+def _full(shape: Shape) -> Shape:
+    """A shape for as many values: the longest rows that fit the NNIE, or a vector where there are only short ones."""
+    batch, *rest = shape
+    inner = [size for size in rest if size > 1]
+    if len(inner) < 2:
+        return batch, math.prod(inner)
+    *outer, last = inner
+    width = max(size for size in range(1, _WIDTH + 1) if last % size == 0)
+    if width == 1:
+        return batch, math.prod(inner)
+    rows = [*outer, last // width] if last > width else outer
+    return batch, math.prod(rows[:-1]), rows[-1], width
 
 
 def _joined(net: Net) -> Net:
