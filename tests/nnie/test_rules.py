@@ -116,6 +116,12 @@ def test_the_option_beside_an_unseen_construct(text: str, option: str, tmp_path:
     assert finding.option == option
 
 
+def test_a_field_is_said_as_one_writes_it(tmp_path: Path):
+    text = one("ReLU", "relu_param { negative_slope: 0.1 }")
+    (finding,) = (f for f in examine(sites(text, tmp_path), RULES) if f.rule == "W20")
+    assert finding.text == "negative_slope 0.1 is not 0"
+
+
 def write(folder: Path, text: str) -> Path:
     path = folder / "my.toml"
     path.write_text(text)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cache
 from importlib import resources
@@ -108,14 +108,23 @@ def _field(rule: Rule, site: Site) -> str | None:
     name, when = rule.when["field"], rule.when
     for value in _values(site.layer, name):
         if "one_of" in when and not any(_same(value, known) for known in when["one_of"]):
-            return f"{name} {value} is not one of {', '.join(map(str, when['one_of']))}"
+            return f"{name} {_shown(value)} is not {_one_of(when['one_of'])}"
         if isinstance(value, str):
             continue
         if "min" in when and value < when["min"]:
-            return f"{name} {value} is below {when['min']}"
+            return f"{name} {_shown(value)} is below {when['min']}"
         if "max" in when and value > when["max"]:
-            return f"{name} {value} exceeds {when['max']}"
+            return f"{name} {_shown(value)} exceeds {when['max']}"
     return None
+
+
+def _shown(value: Any) -> str:
+    """A field's value as one writes it: Caffe's 0.1 is a float32."""
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+def _one_of(known: Sequence[Any]) -> str:
+    return f"{'one of ' if len(known) > 1 else ''}{', '.join(map(_shown, known))}"
 
 
 def _values(layer: Layer, name: str) -> tuple[Any, ...]:
