@@ -80,7 +80,8 @@ class Conversion:
     """What a conversion wrote and proved.
 
     `prototxt` and `caffemodel`: of the first net; `files`: all but the map. `layers`: how many Caffe layers; `summary`:
-    what runs where, in a line ("" where nothing was to stay ONNX). `proof` is None with `--no-proof`.
+    what runs where, in a line ("" where nothing was to stay ONNX). `segments`: how many Caffe nets; `share`: of the
+    multiply-accumulates on them; `cpu_nodes`: how many nodes stay ONNX. `proof` is None with `--no-proof`.
     """
 
     prototxt: Path
@@ -90,6 +91,9 @@ class Conversion:
     inputs: tuple[Port, ...]
     outputs: tuple[Port, ...]
     layers: int
+    segments: int
+    share: float
+    cpu_nodes: int
     notes: tuple[Note, ...]
     summary: str
     proof: Proof | None
@@ -118,6 +122,8 @@ class _Written:
     export: ExportMap
     half: bool
     layers: int
+    share: float
+    cpu_nodes: int
     summary: str
     reading: Path | None
     """The yardstick where it is not the user's file."""
@@ -150,6 +156,9 @@ class _Converting:
             tuple(export.inputs),
             tuple(export.outputs),
             written.layers,
+            sum(isinstance(segment, CaffeSegment) for segment in export.segments),
+            written.share,
+            written.cpu_nodes,
             (*export.notes, *_unjudged_notes(proof)),
             written.summary,
             proof,
@@ -194,7 +203,7 @@ class _Converting:
             mapfile.write(export, folder / self._map_name)
         layers = sum(len(net.layers) for net in plan.nets)
         told = summary(plan, self._target.name) if self._partitions else ""
-        return _Written(export, loaded.half, layers, told, reading)
+        return _Written(export, loaded.half, layers, plan.share, len(plan.reasons), told, reading)
 
     def _plan(self, loaded: Loaded) -> Plan:
         """What becomes Caffe: all of the model, or what the target can have of it."""

@@ -72,7 +72,9 @@ class Operator:
         short = [text for text in found if CUT not in text][:_SHOWN]
         shown = short if len(short) == _SHOWN else found[: len(short) + 1]
         more = len(found) - len(shown)
-        return (*shown, f"{CUT} +{more}") if more else tuple(shown) or ("refused",)
+        return (
+            (*shown, f"{CUT} +{more}") if more else tuple(shown) or ("on the CPU" if target == "nnie" else "refused",)
+        )
 
 
 @dataclass(frozen=True)

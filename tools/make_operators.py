@@ -38,12 +38,14 @@ from onnx2caffe.passes import pipeline
 from onnx2caffe.targets import TARGETS
 from tests.frontend.test_upgrade import PAIRS
 from tests.frontend.test_upgrade import model as reading
-from tests.ops.harness import all_cases, build
+from tests.ops.harness import all_cases, build, with_batch_of_one
 
 ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs" / "operators.md"
 DATA = ROOT / "onnx2caffe" / FILE
-MEASURED = ("caffe", "bvlc")
+WHOLE = ("caffe", "bvlc")
+"""Targets that refuse a model with an op they have not; `nnie` leaves the op to the CPU."""
+MEASURED = (*WHOLE, "nnie")
 
 LONGEST = 8
 """Runs of layers shown of one sequence."""
@@ -67,7 +69,9 @@ class Found:
     )
     """Target -> how often its rows became which layer types; one of `NOTHING` stands for no layers."""
     limits: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
-    """Reason -> the targets that gave it."""
+    """Reason -> the targets of `WHOLE` that gave it."""
+    cpu: Counter[str] = field(default_factory=Counter)
+    """How often which first reason left a row to the CPU on nnie."""
 
 
 def measure() -> dict[Key, Found]:
@@ -76,8 +80,9 @@ def measure() -> dict[Key, Found]:
     for case in all_cases():
         key = (case.domain, case.op.partition("-")[0])
         found[key].tests += 1
-        for target in case.targets:
-            _lower(found[key], key[1], build(case), target, single=case.model is None)
+        for target in (*WHOLE, "nnie"):
+            row = with_batch_of_one(case) if target == "nnie" and "nnie" not in case.targets else case
+            _lower(found[key], key[1], build(row), target, single=case.model is None)
     for case, version in PAIRS:
         key = (case.domain, case.op)
         found[key].readings += 1
@@ -97,11 +102,14 @@ def _lower(found: Found, op: str, proto: onnx.ModelProto, target: str, single: b
         if not len(model.graph):
             found.becomes[target][_nothing(model)] += 1
             return
-        pipeline.run(model, pipeline.pipeline("caffe"))
+        pipeline.run(model, pipeline.pipeline(rules.exit))
         net = finish(lower(model, rules).net, rules)
     except NotConvertible as problem:
         for blocked in problem.blocked:
-            found.limits[_limit(op, blocked.op, blocked.reasons)].add(target)
+            if target in WHOLE:
+                found.limits[_limit(op, blocked.op, blocked.reasons)].add(target)
+            elif blocked.op == op:
+                found.cpu[_limit(op, op, blocked.reasons).partition("; or ")[0].removeprefix("nnie ")] += 1
         return
     own = [placed for placed in net.layers if single or nodes & set(placed.sources)]
     found.becomes[target][_layers(own)] += 1
@@ -157,6 +165,8 @@ def _operator(key: Key, versions: Sequence[int], found: Found) -> Operator:
     domain, op = key
     limits = [REASONS[op]] if op in REASONS and not domain else []
     limits += (_on_targets(limit, targets) for limit, targets in found.limits.items() if limit not in limits)
+    if found.becomes["caffe"] and not found.becomes["nnie"]:
+        limits += (f"on nnie: {reason}" for reason, _ in found.cpu.most_common(1))
     return Operator(
         op,
         domain,
@@ -171,7 +181,7 @@ def _operator(key: Key, versions: Sequence[int], found: Found) -> Operator:
 
 
 def _on_targets(limit: str, targets: set[str]) -> str:
-    return limit if len(targets) == len(MEASURED) else f"on {', '.join(sorted(targets))}: {limit}"
+    return limit if len(targets) == len(WHOLE) else f"on {', '.join(sorted(targets))}: {limit}"
 
 
 def _read_as(op: str, found: Found) -> str:
@@ -213,18 +223,21 @@ Will a model convert? `onnx2caffe inspect model.onnx` answers for a model, this 
 prints the same, `onnx2caffe ops Resize` the lines about one op.
 
 Nothing here is claimed: each row of `tests/ops` is an ONNX node (or a few) that is lowered for every target, and the
-table lists what the rows became, or why they were refused: of {ops} ops {converted} convert on both targets. Made by
-`make docs`; do not edit.
+table lists what the rows became, or why they were refused: of {ops} ops {converted} convert on targets `caffe` and
+`bvlc`, {legal} have a form that nnie_mapper takes. Made by `make docs`; do not edit.
 
 - **op**: with the ops it is *read as* where reading puts others in its place.
 - **opsets**: the versions of the op that are read. Each holds until the next one, the last up to opset {opset}; a
   version newer than that is refused by name.
-- **caffe**, **bvlc**: the layers that a node becomes, depending on its shapes and attributes, the fewest first.
-  *nothing*: no layer is needed; *a constant*: computed while converting; *refused*: no row converts. Inside a model it
-  is often less: BatchNorm, scales, pads and constants are folded into their neighbours, data movers are merged.
+- **caffe**, **bvlc**, **nnie**: the layers that a node becomes, depending on its shapes and attributes, the fewest
+  first. *nothing*: no layer is needed; *a constant*: computed while converting; *refused*: no row converts; *on the
+  CPU*: none has a form inside the mapper's rules, so target `nnie` leaves the node to an ONNX part. Inside a model it
+  is often less: BatchNorm, scales, pads and constants are folded into their neighbours, data movers are merged. For
+  nnie the rows have a batch of 1, and forms that were seen compiled come first (`--recipe` picks others).
 - **limits**: the reasons of refused rows, with their sizes and types. *Must be constant* and *must not depend on data*
-  mean: computable while converting, from initializers and shapes.
-- **tests**: rows that are run in the builtin runtime and in a real Caffe, on both targets, and held against
+  mean: computable while converting, from initializers and shapes. What the mapper's rules refuse of an op that has a
+  form is not listed: `onnx2caffe check model.onnx` names it for a model.
+- **tests**: rows that are run in the builtin runtime and in a real Caffe, on all targets, and held against
   onnxruntime, + rows that check how each version is read.
 
 For every op:
@@ -263,8 +276,9 @@ def page(table: Operators) -> str:
         ["op or recipe", "variant", "what it does", *MEASURED],
         itertools.chain.from_iterable(map(_variant_cells, table.recipes)),
     )
-    converted = sum(all(entry.becomes.values()) for entry in table.operators)
-    head = HEAD.format(opset=table.opset, ops=len(table.operators), converted=converted)
+    converted = sum(all(entry.becomes[target] for target in WHOLE) for entry in table.operators)
+    legal = sum(bool(entry.becomes["nnie"]) for entry in table.operators)
+    head = HEAD.format(opset=table.opset, ops=len(table.operators), converted=converted, legal=legal)
     return "\n".join([head, *operators, "", RECIPES, *variants, ""])
 
 

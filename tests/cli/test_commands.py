@@ -166,7 +166,7 @@ class TestOthers:
         assert conv["becomes"]["caffe"][0] == "Convolution"
         assert 11 in conv["versions"]
         clip = next(entry for entry in document["recipes"] if entry["key"] == "clip")
-        assert set(clip["order"]) == {"caffe", "bvlc"}
+        assert set(clip["order"]) == {"caffe", "bvlc", "nnie"}
         assert "Conv " in cli("ops").out
 
     def test_ops_by_name(self, cli):

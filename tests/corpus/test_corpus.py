@@ -7,20 +7,13 @@ from pathlib import Path
 import pytest
 
 from onnx2caffe.runtimes.base import Runtime
-from tests.corpus.run import CORPUS, TABLE, Row, behind, convert, models
+from tests.corpus.run import TABLE, Row, behind, convert
 
 NETWORKS = """lenet_op11 mnist_cntk mobilenetv2_dynamo18 nanodet_m_320_integral_op11 nanodet_m_416_op11
 nanodet_m_416_real
 pfld_106_lite resnet18_dynamo20 resnet18_keepbn_op9 scrfd_500m_kps shufflenetv2_op11 squeezenet11_op11 subpixel_cnn_x3
 ultraface_rfb_320_simplified unet_bilinear_op11 unet_convtranspose_op11 yolo_fastestv2 yolov3_tiny_op11
 yunet_n_320 efficientnet_b0_se_silu_op13 ppocr_cls_mobile vit_tiny_op17 crnn_lstm_op11 swin_block_op17""".split()
-
-
-@pytest.fixture(scope="session")
-def corpus(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Path, dict]]:
-    if not CORPUS.is_dir():
-        pytest.skip("no ../shared/corpus beside this checkout: its networks are not tested")
-    return {path.stem: (path, entry) for path, entry in models(tmp_path_factory.mktemp("corpus"))}
 
 
 @pytest.mark.parametrize("target", ["caffe", "bvlc"])

@@ -153,6 +153,13 @@ def _activations(net: Emitter, a: Blob, b: Blob, sizes: Product) -> Blob:
             f"the product of two activations {list(a.shape)} x {list(b.shape)} needs {sizes.multiplications} floats"
             f" (at most {LARGEST_PRODUCT})"
         )
+    try:
+        return _repeated_and_scaled(net, a, b, sizes)
+    except Refused as problem:
+        raise Refused(f"the product of two activations {list(a.shape)} x {list(b.shape)}: {problem}") from problem
+
+
+def _repeated_and_scaled(net: Emitter, a: Blob, b: Blob, sizes: Product) -> Blob:
     batch, rows, inner, columns = math.prod(sizes.batch), sizes.rows, sizes.inner, sizes.columns
     left = expand(net, reshape(net, a, (*sizes.left, rows, inner)), (*sizes.batch, rows, inner))
     right = expand(net, reshape(net, b, (*sizes.right, inner, columns)), (*sizes.batch, inner, columns))
