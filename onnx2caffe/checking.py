@@ -22,6 +22,7 @@ from onnx2caffe.targets.nnie.cfg import read_cfg
 from onnx2caffe.targets.nnie.examine import examine
 from onnx2caffe.targets.nnie.mapper_log import read_log
 from onnx2caffe.targets.nnie.rules import SEVERITIES, Finding, Rule, load_rules
+from onnx2caffe.targets.nnie.segments import REPORT
 from onnx2caffe.targets.nnie.socs import soc_by_name
 
 __all__ = ["CheckOptions", "Report", "check"]
@@ -107,7 +108,7 @@ class _Checking:
         return Report(self._target.name, tuple(str(f) for f in files if f), tuple(findings), notes)
 
     def _prototxt(self, path: Path) -> list[Finding]:
-        sites = read_sites(path)
+        sites = read_sites(path, REPORT if self._target.name == "nnie" else "")
         nodes = _nodes_beside(path.parent, path.name)
         known = [replace(site, nodes=tuple(nodes.get(site.name, ()))) for site in sites.layers]
         return self._sites(replace(sites, layers=known), path)

@@ -95,8 +95,10 @@ def of_net(net: Net) -> Sites:
     )
 
 
-def read_sites(path: Path) -> Sites:
+def read_sites(path: Path, mark: str = "") -> Sites:
     """The layers of any prototxt, of both generations; what cannot be understood is said in the sites.
+
+    `mark`: how further tops end that mark one of the layer's own ("" where there are no such marks).
 
     Raises:
         UnreadableFile: not in protobuf's text format, or no net.
@@ -113,7 +115,7 @@ def read_sites(path: Path) -> Sites:
         raise UnreadableFile(f"{path} is not a prototxt: {problem.message}") from problem
     if not any(entry.name in {"layer", "layers", "input"} for entry in entries):
         raise UnreadableFile(f"{path} has no layers")
-    return _Reading(text).run(entries)
+    return _Reading(text, mark).run(entries)
 
 
 _HEAD = frozenset({"name", "input", "input_dim", "input_shape"})
@@ -122,8 +124,8 @@ _SAME_SHAPE = frozenset({"RReLU", "Python"})
 
 
 class _Reading:
-    def __init__(self, text: str) -> None:
-        self._text = text
+    def __init__(self, text: str, mark: str) -> None:
+        self._text, self._mark = text, mark
         self._shapes: dict[str, Shape] = {}
         self._sites: list[Site] = []
 
@@ -181,6 +183,7 @@ class _Reading:
         training: bool = False,
     ) -> None:
         type = ALIASES.get(param.type, param.type)
+        marks = self._take_marks(param)
         layer, problem, foreign = _parameters(type, param)
         bottoms = [self._shapes.get(blob) for blob in param.bottom]
         shapes = [shape for shape in bottoms if shape is not None]
@@ -194,6 +197,7 @@ class _Reading:
             for blob in param.top:
                 self._shapes.pop(blob, None)
             self._shapes.update(zip(param.top, tops, strict=False))
+            self._shapes |= {mark: self._shapes[top] for mark, top in marks.items() if top in self._shapes}
         self._sites.append(
             Site(
                 type,
@@ -202,7 +206,7 @@ class _Reading:
                 tops,
                 param.name,
                 tuple(param.bottom),
-                tuple(param.top),
+                (*param.top, *marks),
                 line,
                 fields,
                 (*unknown, *foreign),
@@ -210,6 +214,15 @@ class _Reading:
                 training,
             )
         )
+
+    def _take_marks(self, param: Message) -> dict[str, str]:
+        """Takes the tops that are marks out of a layer; each with the top it marks."""
+        first, *others = param.top or [""]
+        marks = [top for top in others if self._mark and top.endswith(self._mark)]
+        for top in marks:
+            param.top.remove(top)
+        plain = ((top, top.removesuffix(self._mark)) for top in marks)
+        return {top: name if name in param.top else first for top, name in plain}
 
     def _made(self, blob: str) -> bool:
         return any(blob in site.tops for site in self._sites)

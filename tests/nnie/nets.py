@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from onnx2caffe.caffe.site import Sites, read_sites
+from onnx2caffe.targets.nnie.segments import REPORT
 
 
 def net(*layers: str, shape: tuple[int, ...] = (1, 4, 8, 8), name: str = "data") -> str:
@@ -23,4 +24,4 @@ def layer(type: str, parameters: str = "", *, bottom: str = "data", top: str = "
 def sites(text: str, folder: Path) -> Sites:
     path = folder / "net.prototxt"
     path.write_text(text, encoding="utf-8")
-    return read_sites(path)
+    return read_sites(path, REPORT)

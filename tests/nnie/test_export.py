@@ -19,6 +19,7 @@ from onnx2caffe.errors import UsageError
 from onnx2caffe.targets.nnie.examine import examine
 from onnx2caffe.targets.nnie.finish import NAME_LENGTH, for_mapper
 from onnx2caffe.targets.nnie.rules import load_rules
+from onnx2caffe.targets.nnie.segments import REPORT
 from tests.nnie.models import Graph, classifier, detector, read_map, save, warped
 
 FAST = {"caffe_run": False, "target": "nnie"}
@@ -38,7 +39,7 @@ def lines(net) -> list[tuple[str, list[str], list[str]]]:
 
 def forbidden(path):
     rules = load_rules()
-    return [f for f in examine(read_sites(path), rules) if rules[f.rule].forbidden]
+    return [f for f in examine(read_sites(path, REPORT), rules) if rules[f.rule].forbidden]
 
 
 class TestInPlace:
@@ -223,6 +224,7 @@ class TestMarks:
         }
         (relu,) = (layer for layer in marks.layer if layer.type == "ReLU")
         assert list(relu.top) == ["r1", "r1_report"]
+        assert not forbidden(tmp_path / "out" / "m.marked.prototxt")
         for one, other in zip(plain.layer, marks.layer, strict=True):
             other.name = re.sub("_(hp|cpu)$", "", other.name)
             kept = [top for top in other.top if not top.endswith("_report")]

@@ -97,6 +97,29 @@ def test_all_that_is_wrong_with_one_layer_is_found_with_its_line(tmp_path: Path)
     assert [(f.rule, f.layer, f.line) for f in findings] == [("E02", "it", 2), ("E03", "it", 2)]
 
 
+@pytest.mark.parametrize(
+    ("text", "shapes"),
+    [
+        (layer("Slice", "slice_param { slice_point: 1 }", top="a,b_report,b"), {"b": 3, "b_report": 3}),
+        (layer("ReLU", bottom="data", top="data,x_report"), {"data": 4, "x_report": 4}),
+        (layer("ReLU", bottom="data", top="it_report"), {"it_report": 4}),
+    ],
+)
+def test_a_mark_to_report_is_no_top_of_the_layer(text: str, shapes: dict[str, int], tmp_path: Path):
+    seen = sites(net(text), tmp_path)
+    assert {blob: seen.shapes[blob][1] for blob in shapes} == shapes
+    assert not [f for f in examine(seen, RULES) if f.severity == "refused"]
+    marked = [top for top in seen.layers[1].tops if top.endswith("_report")]
+    assert set(marked) <= set(seen.outputs)
+
+
+def test_a_plain_caffe_has_no_marks(tmp_path: Path):
+    path = tmp_path / "n.prototxt"
+    path.write_text(net(layer("ReLU", top="it,it_report")))
+    (finding,) = onnx2caffe.check(path, target="caffe").findings
+    assert "2 tops" in finding.text
+
+
 def test_what_follows_an_unknown_layer_is_still_looked_at(tmp_path: Path):
     text = net(layer("Mystery"), layer("Permute", "permute_param { order: 0 order: 3 }", bottom="it", name="p"))
     assert {("E05", "it"), ("E01", "p")} <= {(f.rule, f.layer) for f in examine(sites(text, tmp_path), RULES)}
