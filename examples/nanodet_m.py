@@ -6,7 +6,7 @@ side); its weights are seeded noise. Every BatchNormalization gets the statistic
 picture, so that activations stay alive through all layers: with random statistics most of the net would be zeros, and
 a comparison of zeros proves nothing.
 
-    python examples/nanodet_m.py -o nanodet_m.onnx [--size 320] [--upsample bilinear|deconv] [--seed 0]
+    python examples/nanodet_m.py -o nanodet_m.onnx [--size 320] [--upsample bilinear|deconv] [--decode] [--seed 0]
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 CLASSES, BINS, WIDTH = 80, 8, 96
 STAGES = ((116, 4), (232, 8), (464, 4))
+STRIDES = (8, 16, 32)
 OPSET = 11
 
 
@@ -157,6 +158,19 @@ def head(g: Graph, x: str) -> tuple[str, str]:
     return scores, g.op("Reshape", g.op("MatMul", bins, project), g.ints(1, -1, 4))
 
 
+def decode(g: Graph, distances: str, size: int) -> str:
+    """Distances in cells to boxes (x1, y1, x2, y2) in pixels around the cells' centres."""
+    strides, centres = [], []
+    for stride in STRIDES:
+        cells = (np.arange(size // stride) + 0.5) * stride
+        centres.append(np.stack(np.meshgrid(cells, cells), -1).reshape(-1, 2))
+        strides.append(np.full((len(centres[-1]), 1), stride))
+    stride, centre = (np.concatenate(parts)[None].astype(np.float32) for parts in (strides, centres))
+    pixels = g.op("Split", g.op("Mul", distances, g.constant(stride)), outputs=2, axis=2, split=[2, 2])
+    middle = g.constant(centre)
+    return g.op("Concat", g.op("Sub", middle, f"{pixels}.0"), g.op("Add", middle, f"{pixels}.1"), axis=2)
+
+
 def picture(size: int, seed: int) -> np.ndarray:
     """Smooth structures and a little noise, as the proof's own inputs are."""
     rng = np.random.default_rng(seed)
@@ -208,12 +222,17 @@ def assemble(
     )
 
 
-def nanodet(size: int = 320, upsample: str = "bilinear", seed: int = 0) -> onnx.ModelProto:
-    """The whole net: input `data` (1, 3, size, size), outputs `scores` (1, N, 80) and `boxes` (1, N, 4)."""
+def nanodet(size: int = 320, upsample: str = "bilinear", seed: int = 0, decoded: bool = False) -> onnx.ModelProto:
+    """The whole net: input `data` (1, 3, size, size), outputs `scores` (1, N, 80) and `boxes` (1, N, 4).
+
+    Boxes are distances in cells, or `decoded` to pixels.
+    """
     g = Graph(seed)
     levels = [head(g, m) for m in pan(g, backbone(g, "data", size), upsample)]
     for output, parts in zip(("scores", "boxes"), zip(*levels, strict=True), strict=True):
-        g.op("Concat", *parts, axis=1)
+        joined = g.op("Concat", *parts, axis=1)
+        if output == "boxes" and decoded:
+            decode(g, joined, size)
         g.nodes[-1].output[0] = output
     calibrate(g, size, seed)
     model = assemble(g.nodes, g.constants, size, ["scores", "boxes"])
@@ -225,12 +244,13 @@ def main() -> None:
     parser.add_argument("-o", "--output", type=Path, default=Path("nanodet_m.onnx"))
     parser.add_argument("--size", type=int, default=320, help="input side, a multiple of 32")
     parser.add_argument("--upsample", choices=("bilinear", "deconv"), default="bilinear")
+    parser.add_argument("--decode", action="store_true", help="boxes in pixels instead of distances in cells")
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
     if options.size <= 0 or options.size % 32:
         parser.error("--size must be a positive multiple of 32")
     options.output.parent.mkdir(parents=True, exist_ok=True)
-    model = nanodet(options.size, options.upsample, options.seed)
+    model = nanodet(options.size, options.upsample, options.seed, options.decode)
     onnx.save(model, options.output)
     print(f"wrote {options.output}: {len(model.graph.node)} nodes, {options.output.stat().st_size / 1e6:.1f} MB")
 
