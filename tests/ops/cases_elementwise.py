@@ -120,6 +120,7 @@ ARITHMETIC = [
     Case("Pow", 15, (In((3, 40), low=-9.0, high=9.0), np.array([[1.0], [2.0], [3.0]], np.float32))),
     Case("Pow", 15, (In((3, 40), "int32", low=-3, high=3), np.array([[2], [3], [0]], np.int32)), id="Pow-int-rows"),
     *(Case(op, 13, ((2, 3, 4, 5),)) for op in ("Neg", "Abs", "Exp", "Sign", "Erf", "Reciprocal")),
+    *(Case("Erf", 13, (In((3, 40), low=-bound, high=bound),), id=f"Erf-{bound:g}") for bound in (1e-6, 5.0, 1e20)),
     *(Case(op, 13, (In((2, 3), low=0.01, high=9.0),)) for op in ("Sqrt", "Log")),
     *(Case(op, 9, ((2, 3, 4),)) for op in ("Sinh", "Cosh", "Asinh")),
     Case("Acosh", 9, (In((2, 9), low=1.0, high=9.0),)),
