@@ -19,6 +19,7 @@ from onnx2caffe.partition.cut import Part, cut
 from onnx2caffe.partition.tail import behind_weights, decoding, ruined
 from onnx2caffe.partition.weights import macs
 from onnx2caffe.partition.wiring import Wiring
+from onnx2caffe.passes.editor import Editor
 from onnx2caffe.passes.match import constant_operand
 from onnx2caffe.passes.mean import is_input
 from onnx2caffe.targets.base import Target
@@ -112,11 +113,9 @@ def _is_mean(node: ir.Node) -> bool:
 
 def _give_makers(graph: ir.Graph) -> None:
     """Let a node of its own make each output that is a constant or an input: no net hands those on."""
-    for index, value in enumerate(graph.outputs):
-        if value.producer() is None:
-            copy = ir.Value(name=f"{value.name}__copy", shape=value.shape, type=value.type)
-            graph.append(ir.node("Identity", [value], outputs=[copy], name=value.name))
-            graph.outputs[index] = copy
+    edit = Editor(graph)
+    copies = {value: edit.copied(value) for value in dict.fromkeys(graph.outputs) if value.producer() is None}
+    graph.outputs[:] = [copies.get(value, value) for value in graph.outputs]
 
 
 def _between(parts: Sequence[Part]) -> Iterator[ir.Node]:

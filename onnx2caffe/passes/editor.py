@@ -105,6 +105,15 @@ class Editor:
         self.graph.insert_before(node, new)
         return outputs
 
+    def copied(self, value: ir.Value) -> ir.Value:
+        """`value`, which no node makes, by a node at the end; that stands for no user node, so for the tensor."""
+        name = self._names.new(value.name or "", "copy")
+        copy = ir.Value(name=name, shape=value.shape, type=value.type)
+        node = ir.node("Identity", [value], outputs=[copy], name=name)
+        add_sources(node, [value.name or ""])
+        self.graph.append(node)
+        return copy
+
     def replace(
         self,
         node: ir.Node,

@@ -38,6 +38,56 @@ def text(**changes: str) -> str:
     return "".join(f"[{key}] {value}\n" for key, value in (GOOD | changes).items() if value)
 
 
+BROKEN: list[tuple[str, str, str]] = [
+    ("E07", net(layer("ReLU", name="r_hp"), shape=(1, 3, 32, 32)), text()),
+    ("E10", picture(4, 32, 32), text()),
+    ("E10", picture(1, 32, 32), text(image_type="3")),
+    ("E10", picture(3, 32, 7), text()),
+    ("E10", picture(3, 5000, 32), text()),
+    ("E10", picture(3, 31, 32), text(image_type="3")),
+    ("E10", picture(3, 32, 31), text(image_type="5")),
+    ("E10", picture(3), text()),
+    ("E11", PICTURE, text(net_type="3")),
+    ("E11", PICTURE, text(image_type="2")),
+    ("E11", PICTURE, text(RGB_order="GBR")),
+    ("E11", PICTURE, text(data_scale="0.0001")),
+    ("E11", PICTURE, text(data_scale="big")),
+    ("E11", PICTURE, text(batch_num="300")),
+    ("E11", PICTURE, text(instruction_name="i" * 120)),
+    ("E11", PICTURE, text(image_type="0")),
+    ("E11", PICTURE, text(caffemodel_file="")),
+    ("E11", PICTURE, text() + "[image_list] more.txt\n"),
+    ("E16", PICTURE, text(net_type="1")),
+    (
+        "E16",
+        net(layer("ROIPooling", "roi_pooling_param { pooled_h: 2 pooled_w: 2 }", bottom="data,data")),
+        text(net_type="0"),
+    ),
+    ("W17", PICTURE, text(data_scale="0.0039062")),
+    ("W17", PICTURE, text(data_scale="0.00784")),
+    ("W17", PICTURE, text(RGB_order="RGB")),
+    ("W23", PICTURE, text(instructions_name="inst")),
+]
+
+CLEAN: list[tuple[str, str, str]] = [
+    ("E07", net(layer("ReLU", name="r_hp"), shape=(1, 3, 32, 32)), text(compile_mode="2")),
+    ("E10", picture(3, 31, 31), text()),
+    ("E10", picture(64, 7, 7), text(image_type="0", norm_type="0")),
+    ("E10", picture(3, 31, 32), text(image_type="5")),
+    ("E11", PICTURE, text(data_scale="1", norm_type="5", batch_num="0", RGB_order="RGB")),
+    (
+        "E16",
+        net(layer("ROIPooling", "roi_pooling_param { pooled_h: 2 pooled_w: 2 }", bottom="data,data")),
+        text(net_type="1"),
+    ),
+    ("W17", PICTURE, text(data_scale="0.0039062", norm_type="0")),
+    ("W17", PICTURE, text(data_scale="0.017")),
+    ("W17", PICTURE, text(data_scale="0.0078125")),
+    ("W17", PICTURE, text(data_scale="0.00392157")),
+    ("W23", PICTURE, text(gfpq_param_file="ranges.txt")),
+]
+
+
 def found(prototxt: str, cfg: str, folder: Path) -> list[Finding]:
     named = set(CFG_RULES)
     return [f for f in examine(sites(prototxt, folder), RULES, cfg=parse_cfg(cfg)) if f.rule in named]
@@ -74,63 +124,12 @@ def test_a_good_cfg(tmp_path: Path):
     assert found(PICTURE, text(), tmp_path) == []
 
 
-@pytest.mark.parametrize(
-    ("rule", "prototxt", "cfg"),
-    [
-        ("E07", net(layer("ReLU", name="r_hp"), shape=(1, 3, 32, 32)), text()),
-        ("E10", picture(4, 32, 32), text()),
-        ("E10", picture(1, 32, 32), text(image_type="3")),
-        ("E10", picture(3, 32, 7), text()),
-        ("E10", picture(3, 5000, 32), text()),
-        ("E10", picture(3, 31, 32), text(image_type="3")),
-        ("E10", picture(3, 32, 31), text(image_type="5")),
-        ("E10", picture(3), text()),
-        ("E11", PICTURE, text(net_type="3")),
-        ("E11", PICTURE, text(image_type="2")),
-        ("E11", PICTURE, text(RGB_order="GBR")),
-        ("E11", PICTURE, text(data_scale="0.0001")),
-        ("E11", PICTURE, text(data_scale="big")),
-        ("E11", PICTURE, text(batch_num="300")),
-        ("E11", PICTURE, text(instruction_name="i" * 120)),
-        ("E11", PICTURE, text(image_type="0")),
-        ("E11", PICTURE, text(caffemodel_file="")),
-        ("E11", PICTURE, text() + "[image_list] more.txt\n"),
-        ("E16", PICTURE, text(net_type="1")),
-        (
-            "E16",
-            net(layer("ROIPooling", "roi_pooling_param { pooled_h: 2 pooled_w: 2 }", bottom="data,data")),
-            text(net_type="0"),
-        ),
-        ("W17", PICTURE, text(data_scale="0.0039062")),
-        ("W17", PICTURE, text(data_scale="0.00784")),
-        ("W17", PICTURE, text(RGB_order="RGB")),
-        ("W23", PICTURE, text(instructions_name="inst")),
-    ],
-)
+@pytest.mark.parametrize(("rule", "prototxt", "cfg"), BROKEN)
 def test_a_cfg_that_breaks_the_rule(rule: str, prototxt: str, cfg: str, tmp_path: Path):
     assert rule in {f.rule for f in found(prototxt, cfg, tmp_path)}
 
 
-@pytest.mark.parametrize(
-    ("rule", "prototxt", "cfg"),
-    [
-        ("E07", net(layer("ReLU", name="r_hp"), shape=(1, 3, 32, 32)), text(compile_mode="2")),
-        ("E10", picture(3, 31, 31), text()),
-        ("E10", picture(64, 7, 7), text(image_type="0", norm_type="0")),
-        ("E10", picture(3, 31, 32), text(image_type="5")),
-        ("E11", PICTURE, text(data_scale="1", norm_type="5", batch_num="0", RGB_order="RGB")),
-        (
-            "E16",
-            net(layer("ROIPooling", "roi_pooling_param { pooled_h: 2 pooled_w: 2 }", bottom="data,data")),
-            text(net_type="1"),
-        ),
-        ("W17", PICTURE, text(data_scale="0.0039062", norm_type="0")),
-        ("W17", PICTURE, text(data_scale="0.017")),
-        ("W17", PICTURE, text(data_scale="0.0078125")),
-        ("W17", PICTURE, text(data_scale="0.00392157")),
-        ("W23", PICTURE, text(gfpq_param_file="ranges.txt")),
-    ],
-)
+@pytest.mark.parametrize(("rule", "prototxt", "cfg"), CLEAN)
 def test_a_cfg_that_does_not(rule: str, prototxt: str, cfg: str, tmp_path: Path):
     assert rule not in {f.rule for f in found(prototxt, cfg, tmp_path)}
 

@@ -218,10 +218,11 @@ def test_outputs_without_a_net_behind_them(tmp_path):
     g = Graph()
     g.conv("x", "c", 3, 4)
     g.node("Identity", ["x"], "same")
+    g.node("Identity", ["x"], "again")
     g.node("Add", [g.constant("one", np.ones(2, np.float32)), "one"], "two")
-    done = convert(g.model({"x": [1, 3, 8, 8]}, ["c", "same", "two"]), tmp_path, target="nnie")
+    done = convert(g.model({"x": [1, 3, 8, 8]}, ["c", "same", "again", "two"]), tmp_path, target="nnie")
     assert done.proof.ok
-    assert {row.tensor for row in done.proof.rows} >= {"c", "same", "two"}
+    assert {row.tensor for row in done.proof.rows} >= {"c", "same", "again", "two"}
 
 
 def test_same_bytes_again(tmp_path):

@@ -11,6 +11,7 @@ from onnx2caffe.errors import UnreadableFile, UsageError
 from onnx2caffe.targets.nnie.cfg import CFG_RULES
 from onnx2caffe.targets.nnie.examine import examine
 from onnx2caffe.targets.nnie.rules import SEVERITIES, Rule, load_rules
+from tests.nnie import test_cfg, test_mapper_log
 from tests.nnie.cases import BROKEN, CLEAN, one
 from tests.nnie.nets import layer, net, sites
 
@@ -38,9 +39,15 @@ def test_a_net_that_does_not(rule: str, text: str, tmp_path: Path):
 
 
 def test_every_rule_has_both():
-    about_nets = {id for id, rule in RULES.items() if "log" not in rule.when and id not in CFG_RULES}
-    assert about_nets <= {rule for rule, _ in BROKEN}
-    assert about_nets <= {rule for rule, _ in CLEAN}
+    about_logs = {id for id, rule in RULES.items() if "log" in rule.when}
+    about_nets = {"W23"} | RULES.keys() - about_logs - CFG_RULES.keys()
+    for broken, clean, wanted in (
+        (BROKEN, CLEAN, about_nets),
+        (test_cfg.BROKEN, test_cfg.CLEAN, {*CFG_RULES}),
+        (test_mapper_log.MESSAGES, test_mapper_log.HARMLESS, about_logs),
+    ):
+        assert wanted <= {cell for row in broken for cell in row}
+        assert wanted <= {cell for row in clean for cell in row}
 
 
 @pytest.mark.parametrize("rule", RULES.values(), ids=RULES)
