@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -74,17 +74,25 @@ class Reference:
     """The user's model as it is, with inner tensors of its top-level graph as further outputs.
 
     `wanted` names those tensors; names the graph does not produce are left out. With `widen`, float16 and
-    bfloat16 are read as float32: what a right conversion of a half model computes. `threads` as for `session`.
+    bfloat16 are read as float32: what a right conversion of a half model computes. `rewrite` changes the model before
+    it is run. `threads` as for `session`.
 
     Sessions (graph optimisations off and on) are made when first used, and kept.
     """
 
     def __init__(
-        self, source: Path | bytes, wanted: Sequence[str] = (), *, widen: bool = False, threads: int = 0
+        self,
+        source: Path | bytes,
+        wanted: Sequence[str] = (),
+        *,
+        widen: bool = False,
+        rewrite: Callable[[onnx.ModelProto], None] = lambda _: None,
+        threads: int = 0,
     ) -> None:
         self._source = source
         self._wanted = tuple(wanted)
         self._widen = widen
+        self._rewrite = rewrite
         self._threads = threads
         self._sessions: dict[bool, onnxruntime.InferenceSession] = {}
 
@@ -133,6 +141,7 @@ class Reference:
         for graph in _graphs(proto.graph):
             for node in graph.node:
                 node.ClearField("name")  # two nodes of one name: legal in ONNX, refused by onnxruntime
+        self._rewrite(proto)
         _add_outputs(proto.graph, self._wanted)
         serialized: bytes = proto.SerializeToString()
         return serialized

@@ -2,10 +2,11 @@
 
 For a reference r and a candidate c, `e = max|c - r| / max(max|r|, 1e-6)`. Equal is `e ≤ max(1e-4, 10·n)` with a cosine
 of at least 0.9999, where n is the net's own float noise for that tensor: the same e between onnxruntime's runs without
-and with graph optimisations, and between the run on x and the run on x·(1 + 1e-6·noise). A tensor whose own noise is
-above 5e-3, or turns its direction by more than 1e-5, cannot be judged on that input; neither can a *cold* one, whose
-largest value is below 1e-5 and which is off by no more than the rounding of a number near 1 (Caffe's Sigmoid is
-(1 + tanh(x/2)) / 2). Integers are held by the share of elements that differ.
+and with graph optimisations, between the run on x and the run on x·(1 + 1e-6·noise), and, where a tensor would differ
+without it, the run with every computed value rounded otherwise. A tensor whose own noise is above 5e-3, or turns its
+direction by more than 1e-5, cannot be judged on that input; neither can a *cold* one, whose largest value is below 1e-5
+and which is off by no more than the rounding of a number near 1 (Caffe's Sigmoid is (1 + tanh(x/2)) / 2). Integers are
+held by the share of elements that differ.
 """
 
 from __future__ import annotations
@@ -63,18 +64,21 @@ class Sample:
     """One tensor of the reference on one input: the plain run, and the runs that show its own noise.
 
     `optimised`: graph optimisations on. `shaken`: input off by 1e-6. `rough`: input off by 1e-4 (integers only).
+    `rounded`: every computed value rounded otherwise, if asked for.
     """
 
     plain: Array
     optimised: Array
     shaken: Array
     rough: Array | None = None
+    rounded: Array | None = None
 
     @cached_property
     def noise(self) -> Noise:
         """The tensor's own noise."""
         plain = self.finite(self.plain)
-        moved = [distance(plain, self.finite(other)) for other in (self.optimised, self.shaken)]
+        others = [other for other in (self.optimised, self.shaken, self.rounded) if other is not None]
+        moved = [distance(plain, self.finite(other)) for other in others]
         return Noise(float(np.max([d.relative for d in moved])), 1 - float(np.min([d.cosine for d in moved])))
 
     @cached_property
@@ -186,7 +190,8 @@ def _judge_integers(sample: Sample, candidate: Array) -> Judgement:
         if not np.isfinite(candidate).all():
             return _differs("not finite where the reference is an integer")
         candidate = np.rint(candidate).astype(np.float64)
-    flips = [_NOISE_FACTOR * _share(reference, sample.optimised), _NOISE_FACTOR * _share(reference, sample.shaken)]
+    others = [other for other in (sample.optimised, sample.shaken, sample.rounded) if other is not None]
+    flips = [_NOISE_FACTOR * _share(reference, other) for other in others]
     if sample.rough is not None:
         flips.append(_share(reference, sample.rough))
     allowed, error = max(flips), _share(reference, candidate)

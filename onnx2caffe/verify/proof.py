@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -218,10 +218,17 @@ class _Proving:
         known = [name for name in where if name in self._model.known]
         self._progress(f"comparing {len(known)} tensors on input {run + 1} of {len(self._runs)}")
         samples = self._model.sample(self._runs[run], known)
+        judgements = {
+            (name, runtime): judge(samples[name], found[runtime][name]) for runtime in found for name in known
+        }
+        doubtful = sorted({name for (name, _), one in judgements.items() if one.verdict is Verdict.DIFFERS})
+        for name, rounded in self._model.rounded(self._runs[run], doubtful).items():
+            sample = replace(samples[name], rounded=rounded)
+            judgements |= {(name, runtime): judge(sample, values[name]) for runtime, values in found.items()}
         exact = self._model.as_written(self._runs[run], [n for n in known if n in self._outputs])
         for runtime, values in found.items():
             for name in known:
-                judgement = judge(samples[name], values[name])
+                judgement = judgements[name, runtime]
                 if name in exact:
                     judgement = _against_half(judgement, exact[name], values[name])
                 row = Row(name, *where[name], samples[name].plain.shape, runtime, run, judgement)

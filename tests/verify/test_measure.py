@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
+from onnx import TensorProto, helper, numpy_helper
 
 from onnx2caffe.verify.measure import Sample, Verdict, judge, shaken
+from onnx2caffe.verify.reference import UserModel
 
 RNG = np.random.default_rng(0)
 R = RNG.standard_normal((2, 3, 5)).astype(np.float32)
@@ -134,3 +138,30 @@ def test_a_cold_tensor_off_by_rounding_is_unjudged():
     assert judge(sample, cold + np.float32(1e-6)).verdict is Verdict.DIFFERS
     warm = np.linspace(1e-3, 3e-2, 12, dtype=np.float32)
     assert judge(Sample(warm, warm, warm), warm * np.float32(1.001)).verdict is Verdict.DIFFERS
+
+
+def test_equal_scores_that_rounding_parts_are_no_evidence():
+    """Softmax of equal scores near 1e10: floats there are 1024 apart, and a shaken input parts none."""
+    nodes = [
+        helper.make_node("Conv", ["x", "w"], ["scores"], name="conv"),
+        helper.make_node("Softmax", ["scores"], ["shares"], name="softmax", axis=1),
+    ]
+    w = numpy_helper.from_array(np.full((50, 8, 1, 1), 1e9, np.float32), "w")
+    graph = helper.make_graph(
+        nodes,
+        "scores",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 8, 1, 1])],
+        [helper.make_tensor_value_info("shares", TensorProto.FLOAT, [1, 50, 1, 1])],
+        [w],
+    )
+    file = helper.make_model(graph, ir_version=8, opset_imports=[helper.make_opsetid("", 13)]).SerializeToString()
+    model, feeds = UserModel(file, ["scores"]), {"x": np.linspace(0.5, 2, 8, dtype=np.float32).reshape(1, 8, 1, 1)}
+    plain = model.sample(feeds, ["scores", "shares"])
+    other = np.zeros((1, 50, 1, 1), np.float32)
+    other[0, 3] = 1
+    assert judge(plain["shares"], other).verdict is Verdict.DIFFERS
+    rounded = model.rounded(feeds, ["scores", "shares"])
+    assert judge(replace(plain["shares"], rounded=rounded["shares"]), other).verdict is Verdict.UNJUDGED
+    scores = replace(plain["scores"], rounded=rounded["scores"])
+    assert judge(scores, scores.plain * np.float32(1.001)).verdict is Verdict.DIFFERS
+    assert not np.array_equal(rounded["scores"], scores.plain)
