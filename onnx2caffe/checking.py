@@ -21,8 +21,9 @@ from onnx2caffe.targets.base import Target
 from onnx2caffe.targets.nnie.cfg import read_cfg
 from onnx2caffe.targets.nnie.examine import examine
 from onnx2caffe.targets.nnie.mapper_log import read_log
+from onnx2caffe.targets.nnie.markers import HP
 from onnx2caffe.targets.nnie.rules import SEVERITIES, Finding, Rule, load_rules
-from onnx2caffe.targets.nnie.segments import REPORT
+from onnx2caffe.targets.nnie.segments import CPU, REPORT
 from onnx2caffe.targets.nnie.socs import soc_by_name
 
 __all__ = ["CheckOptions", "Report", "check"]
@@ -178,12 +179,16 @@ def _refusal(target: Target, site: Site, file: str) -> list[Finding]:
 
 
 def _nodes_beside(folder: Path, prototxt: str = "") -> Mapping[str, Sequence[str]]:
-    """Caffe layer -> the user's nodes, from a map.json of ours in the folder that holds the prototxt (any, if "")."""
+    """Caffe layer -> the user's nodes, from a map.json of ours in the folder that holds the prototxt (any, if "").
+
+    Layers are known by their marked names too.
+    """
     for path in sorted(folder.glob(f"*{MAP_SUFFIX}")):
         try:
             export = mapfile.read(path)
         except UnreadableFile:
             continue
         if not prototxt or prototxt in export.files:
-            return export.layers
+            marked = {name + mark: nodes for name, nodes in export.layers.items() for mark in (CPU, HP)}
+            return {**marked, **export.layers}
     return {}

@@ -239,6 +239,13 @@ class TestMarks:
             np.testing.assert_array_equal(one.values, other.values)
         assert done.proof.ok
 
+    def test_findings_at_marked_layers_name_the_nodes(self, tmp_path):
+        convert(classifier(), tmp_path, hp=["n_c1"])
+        cfg = tmp_path / "m.cfg"
+        cfg.write_text("[compile_mode] 0\n")
+        report = api.check(tmp_path / "out" / "m.marked.prototxt", cfg=cfg)
+        assert [(f.layer, f.nodes) for f in report.findings if f.rule == "E07"] == [("n_c1_hp", ("n_c1",))]
+
     def test_unknown_name(self, tmp_path):
         with pytest.raises(UsageError, match="--hp n_c2") as problem:
             convert(classifier(), tmp_path, hp=["n_c2"])

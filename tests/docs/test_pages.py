@@ -1,0 +1,48 @@
+"""The commands that a page shows still run, and print what it shows."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.docs.console import fits, printed, steps
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.mark.parametrize("page", ["docs/nnie.md"])
+def test_page(page: str, tmp_path: Path, pycaffe) -> None:
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    commands = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    environment = {**os.environ, "PATH": commands, "PYTHONUTF8": "1"}
+    for step in steps(ROOT / page):
+        seen = printed(step.command, tmp_path, environment)
+        assert fits(step.shown, seen), "\n".join(["", f"$ {step.command}", *seen, "", "is shown as", *step.shown])
+
+
+def test_a_page_has_its_commands(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    block = "```console\n$ cat <<'END'\n$ a\nEND\nseen\n$ echo \\\n  b\n```\n"
+    page.write_text(f"text\n{block}more\n```sh\n$ no\n```\n")
+    found = [(step.command, step.shown) for step in steps(page)]
+    assert found == [("cat <<'END'\n$ a\nEND", ["seen"]), ("echo \\\n  b", [])]
+
+
+@pytest.mark.parametrize(
+    ("shown", "seen", "same"),
+    [
+        (["a", "b"], ["a", "b"], True),
+        (["a"], ["a", "b"], False),
+        (["a", "b"], ["a"], False),
+        (["…", "b"], ["a", "a", "b"], True),
+        (["a", "…", "b", "…"], ["a", "b"], True),
+        (["…", "b"], ["a"], False),
+        (["e  1.0e-05 x"], ["e 2.3e-04   x"], True),
+        (["7 layers"], ["8 layers"], False),
+    ],
+)
+def test_lines_that_fit(shown: list[str], seen: list[str], same: bool) -> None:
+    assert fits(shown, seen) is same
