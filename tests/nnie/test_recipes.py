@@ -12,91 +12,105 @@ from onnx2caffe.targets.nnie.target import NNIE
 from tests.ops.harness import FLOAT, Case, build, check, constant, convert, ints
 
 GROUPS = {"kernel_shape": [3, 3], "pads": [1, 1, 1, 1], "group": 4}
-POOL = {"kernel_shape": [3, 3], "strides": [2, 2]}
 DOWN = {"mode": "linear", "coordinate_transformation_mode": "half_pixel"}
 NEAREST = {"mode": "nearest", "coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}
 
 
-def scaled(factor: float, **attributes: str) -> Case:
-    scales = np.array([1, 1, factor, factor], np.float32)
-    return Case("Resize", 19, ((1, 4, 5, 6), None, scales), attributes)
+def cases(height: int, width: int) -> dict[str, Case]:
+    """What is to be expressed, on maps of this size."""
+    size = (height, width)
+    x = (1, 4, *size)
+
+    def scaled(factor: float, **attributes: str) -> Case:
+        return Case("Resize", 19, (x, None, np.array([1, 1, factor, factor], np.float32)), attributes)
+
+    rounded = {"kernel_shape": [3 - height % 2] * 2, "strides": [2, 2]}
+    pads = ints(0, 0, 1, 2, 0, 0, 0, 1)
+    return {
+        "DEPTHWISE": Case("Conv", 11, (x, constant(4, 1, 3, 3)), GROUPS),
+        "FLOOR": Case("MaxPool", 12, (x,), rounded),
+        "GATE": Case("Mul", 14, (x, (1, 4, 1, 1))),
+        "SQUARE_GATE": Case("Mul", 14, ((1, 4, 8, 8), (1, 4, 1, 1))),
+        "SUM": Case("Add", 14, (x, (1, 4, 1, 1))),
+        "PER_CHANNEL": Case("Add", 14, (x, constant(4, 1, 1))),
+        "PER_PLACE": Case("Mul", 14, (x, constant(*size))),
+        "SWAP": Case("Transpose", 13, (x,), {"perm": [0, 1, 3, 2]}),
+        "MATRIX": Case("MatMul", 13, ((1, *size), constant(width, 5))),
+        "DENSE": Case("Gemm", 13, ((1, height), constant(height, 5), constant(5))),
+        "SOFT": Case("Softmax", 13, (x,), {"axis": 2}),
+        "LAST": Case("Softmax", 13, (x,), {"axis": 3}),
+        "FOLD": Case("Reshape", 13, (x, ints(1, 4 * height, width))),
+        "ROOT": Case("Add", 14, (x, np.array(0.5, np.float32))),
+        "MINUS": Case("Sub", 14, (x, x)),
+        "PICK": Case("Slice", 13, ((1, 8, *size), ints(2), ints(5), ints(1), ints(1))),
+        "CROP": Case("Slice", 13, ((1, 8, *size), ints(2), ints(height - 1), ints(2), ints(1))),
+        "EDGE": Case("Pad", 13, (x, pads), {"mode": "edge"}),
+        "VALUE": Case("Pad", 13, (x, pads, np.array(2.5, np.float32))),
+        "CLIP": Case("Clip", 13, (x, np.array(0, np.float32), np.array(1.5, np.float32))),
+        "LARGE": Case("GlobalAveragePool", 11, ((1, 2, 200 + height % 2, 300 + width % 2),)),
+        "FOURFOLD": scaled(4, **NEAREST),
+        "SIXFOLD": scaled(6, **NEAREST),
+        "SMOOTH": scaled(2, **DOWN),
+        "RATIO": scaled(1.5, **DOWN),
+    }
 
 
-DEPTHWISE = Case("Conv", 11, ((1, 4, 7, 8), constant(4, 1, 3, 3)), GROUPS)
-FLOOR = Case("MaxPool", 12, ((1, 4, 8, 8),), POOL)
-GATE = Case("Mul", 14, ((1, 4, 6, 8), (1, 4, 1, 1)))
-SQUARE_GATE = Case("Mul", 14, ((1, 4, 8, 8), (1, 4, 1, 1)))
-SUM = Case("Add", 14, ((1, 4, 6, 8), (1, 4, 1, 1)))
-PER_CHANNEL = Case("Add", 14, ((1, 4, 6, 8), constant(4, 1, 1)))
-PER_PLACE = Case("Mul", 14, ((1, 4, 6, 8), constant(6, 8)))
-SWAP = Case("Transpose", 13, ((1, 4, 6, 8),), {"perm": [0, 1, 3, 2]})
-MATRIX = Case("MatMul", 13, ((1, 6, 8), constant(8, 5)))
-DENSE = Case("Gemm", 13, ((1, 6), constant(6, 5), constant(5)))
-SOFT = Case("Softmax", 13, ((1, 3, 4, 5),), {"axis": 2})
-LAST = Case("Softmax", 13, ((1, 3, 4, 5),), {"axis": 3})
-FOLD = Case("Reshape", 13, ((1, 3, 4, 5), ints(1, 12, 5)))
-ROOT = Case("Add", 14, ((1, 4, 6, 8), np.array(0.5, np.float32)))
-MINUS = Case("Sub", 14, ((1, 4, 6, 8), (1, 4, 6, 8)))
-PICK = Case("Slice", 13, ((1, 8, 6, 6), ints(2), ints(5), ints(1), ints(1)))
-CROP = Case("Slice", 13, ((1, 8, 6, 6), ints(2), ints(5), ints(2), ints(1)))
-EDGE = Case("Pad", 13, ((1, 4, 5, 6), ints(0, 0, 1, 2, 0, 0, 0, 1)), {"mode": "edge"})
-VALUE = Case("Pad", 13, ((1, 4, 5, 6), ints(0, 0, 1, 2, 0, 0, 0, 1), np.array(2.5, np.float32)))
-CLIP = Case("Clip", 13, ((1, 4, 5, 6), np.array(0, np.float32), np.array(1.5, np.float32)))
-LARGE = Case("GlobalAveragePool", 11, ((1, 2, 200, 300),))
+CASES = {"even": cases(6, 8), "odd": cases(7, 9)}
 
-CHOICES: list[tuple[str, str, Case, set[str]]] = [
-    ("depthwise", "layer", DEPTHWISE, {"DepthwiseConv"}),
-    ("depthwise", "conv", DEPTHWISE, {"Convolution"}),
-    ("crop", "dw", FLOOR, {"Pooling", "DepthwiseConv"}),
-    ("crop", "slice", FLOOR, {"Pooling", "Slice"}),
-    ("keep", "map", CROP, {"DepthwiseConv"}),
-    ("keep", "slice", CROP, {"Slice"}),
-    ("keep", "map", PICK, {"Convolution"}),
-    ("keep", "slice", PICK, {"Slice"}),
-    ("broadcast", "concat", GATE, {"Concat", "Eltwise"}),
-    ("broadcast", "deconv", GATE, {"Deconvolution", "Eltwise"}),
-    ("broadcast", "upsample", SQUARE_GATE, {"Upsample", "Eltwise"}),
-    ("add", "eltwise", SUM, {"Concat", "Eltwise"}),
-    ("affine", "Scale", PER_CHANNEL, {"Scale"}),
-    ("affine", "dw", PER_CHANNEL, {"DepthwiseConv"}),
-    ("affine", "vector", PER_PLACE, {"Reshape", "Scale"}),
-    ("affine", "map", PER_PLACE, {"Pooling", "Convolution", "Deconvolution", "Eltwise"}),
-    ("affine", "layer", PER_PLACE, {"Scale"}),
-    ("upsample", "upsample", scaled(4, **NEAREST), {"Upsample"}),
-    ("upsample", "deconv", scaled(4, **NEAREST), {"Deconvolution"}),
-    ("upsample", "upsample", scaled(6, **NEAREST), {"Deconvolution", "Upsample"}),
-    ("bilinear", "exact", scaled(2, **DOWN), {"Deconvolution", "Pooling", "Convolution", "Eltwise"}),
-    ("resize", "rotation", scaled(1.5, **DOWN), {"Permute", "Convolution"}),
-    ("transpose", "slices", SWAP, {"Reshape", "Slice", "Permute", "Concat"}),
-    ("transpose", "dw", SWAP, {"Convolution", "Reshape"}),
-    ("axis_map", "row", MATRIX, {"Reshape", "Convolution", "Permute"}),
-    ("axis_map", "rotation", MATRIX, {"Reshape", "Permute", "Convolution"}),
-    ("inner_product", "last", DENSE, {"InnerProduct"}),
-    ("inner_product", "conv", DENSE, {"Reshape", "Convolution"}),
-    ("softmax", "slices", SOFT, {"Reshape", "Slice", "Softmax", "Concat"}),
-    ("softmax", "rotation", SOFT, {"Permute", "Softmax"}),
-    ("softmax", "rows", LAST, {"Reshape", "Softmax"}),
-    ("power", "Scale", ROOT, {"Scale"}),
-    ("weighted_sum", "scaled", MINUS, {"Scale", "Eltwise"}),
-    ("weighted_sum", "coeff", MINUS, {"Eltwise"}),
-    ("take", "matrix", EDGE, {"Permute", "Convolution", "Reshape"}),
-    ("constant_pad", "shift", VALUE, {"Scale", "DepthwiseConv"}),
-    ("constant_pad", "Parameter", VALUE, {"Parameter", "Concat"}),
-    ("clip", "rectified", CLIP, {"ReLU", "Scale", "Eltwise"}),
-    ("whole_pool", "stages", LARGE, {"Pooling"}),
+CHOICES: list[tuple[str, str, str, set[str]]] = [
+    ("depthwise", "layer", "DEPTHWISE", {"DepthwiseConv"}),
+    ("depthwise", "conv", "DEPTHWISE", {"Convolution"}),
+    ("crop", "dw", "FLOOR", {"Pooling", "DepthwiseConv"}),
+    ("crop", "slice", "FLOOR", {"Pooling", "Slice"}),
+    ("keep", "map", "CROP", {"DepthwiseConv"}),
+    ("keep", "slice", "CROP", {"Slice"}),
+    ("keep", "map", "PICK", {"Convolution"}),
+    ("keep", "slice", "PICK", {"Slice"}),
+    ("broadcast", "concat", "GATE", {"Concat", "Eltwise"}),
+    ("broadcast", "deconv", "GATE", {"Deconvolution", "Eltwise"}),
+    ("broadcast", "upsample", "SQUARE_GATE", {"Upsample", "Eltwise"}),
+    ("add", "eltwise", "SUM", {"Concat", "Eltwise"}),
+    ("affine", "Scale", "PER_CHANNEL", {"Scale"}),
+    ("affine", "dw", "PER_CHANNEL", {"DepthwiseConv"}),
+    ("affine", "vector", "PER_PLACE", {"Reshape", "Scale"}),
+    ("affine", "map", "PER_PLACE", {"Pooling", "Convolution", "Deconvolution", "Eltwise"}),
+    ("affine", "layer", "PER_PLACE", {"Scale"}),
+    ("upsample", "upsample", "FOURFOLD", {"Upsample"}),
+    ("upsample", "deconv", "FOURFOLD", {"Deconvolution"}),
+    ("upsample", "upsample", "SIXFOLD", {"Deconvolution", "Upsample"}),
+    ("bilinear", "exact", "SMOOTH", {"Deconvolution", "Pooling", "Convolution", "Eltwise"}),
+    ("resize", "rotation", "RATIO", {"Permute", "Convolution"}),
+    ("transpose", "slices", "SWAP", {"Reshape", "Slice", "Permute", "Concat"}),
+    ("transpose", "dw", "SWAP", {"Convolution", "Reshape"}),
+    ("axis_map", "row", "MATRIX", {"Reshape", "Convolution", "Permute"}),
+    ("axis_map", "rotation", "MATRIX", {"Reshape", "Permute", "Convolution"}),
+    ("inner_product", "last", "DENSE", {"InnerProduct"}),
+    ("inner_product", "conv", "DENSE", {"Reshape", "Convolution"}),
+    ("softmax", "slices", "SOFT", {"Reshape", "Slice", "Softmax", "Concat"}),
+    ("softmax", "rotation", "SOFT", {"Permute", "Softmax"}),
+    ("softmax", "rows", "LAST", {"Reshape", "Softmax"}),
+    ("power", "Scale", "ROOT", {"Scale"}),
+    ("weighted_sum", "scaled", "MINUS", {"Scale", "Eltwise"}),
+    ("weighted_sum", "coeff", "MINUS", {"Eltwise"}),
+    ("take", "matrix", "EDGE", {"Permute", "Convolution", "Reshape"}),
+    ("constant_pad", "shift", "VALUE", {"Scale", "DepthwiseConv"}),
+    ("constant_pad", "Parameter", "VALUE", {"Parameter", "Concat"}),
+    ("clip", "rectified", "CLIP", {"ReLU", "Scale", "Eltwise"}),
+    ("whole_pool", "stages", "LARGE", {"Pooling"}),
 ]
 
 
+@pytest.mark.parametrize("size", CASES)
 @pytest.mark.parametrize(
-    ("key", "variant", "case", "types"), CHOICES, ids=[f"{k}={v}-{c.op}" for k, v, c, _ in CHOICES]
+    ("key", "variant", "case", "types"), CHOICES, ids=[f"{k}={v}-{case}" for k, v, case, _ in CHOICES]
 )
-def test_choice(key, variant, case, types, tmp_path, pycaffe) -> None:
-    written = check(case, NNIE, tmp_path, [Builtin(), pycaffe], chosen={key: variant})
+def test_choice(key, variant, case, types, size, tmp_path, pycaffe) -> None:
+    written = check(CASES[size][case], NNIE, tmp_path, [Builtin(), pycaffe], chosen={key: variant})
     assert set(written.types) - {"Input"} == types
 
 
 def test_bilinear_by_a_plain_deconvolution_is_approximate(tmp_path) -> None:
-    case = scaled(2, **DOWN)
+    case = CASES["even"]["SMOOTH"]
     assert convert(build(case), NNIE, tmp_path, chosen={"bilinear": "deconv"}).types == ["Input", "Deconvolution"]
     with pytest.raises(AssertionError, match="e="):
         check(case, NNIE, tmp_path, [Builtin()], chosen={"bilinear": "deconv"})
@@ -105,9 +119,9 @@ def test_bilinear_by_a_plain_deconvolution_is_approximate(tmp_path) -> None:
 @pytest.mark.parametrize(
     ("key", "variant", "case"),
     [
-        ("broadcast", "upsample", GATE),
-        ("clip", "Clip", CLIP),
-        ("reshape", "static", FOLD),
+        ("broadcast", "upsample", CASES["even"]["GATE"]),
+        ("clip", "Clip", CASES["even"]["CLIP"]),
+        ("reshape", "static", CASES["even"]["FOLD"]),
     ],
     ids=str,
 )

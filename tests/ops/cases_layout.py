@@ -16,12 +16,12 @@ def _slice(shape, starts, ends, axes, steps, **rest):
     return Case("Slice", 13, (shape, ints(*starts), ints(*ends), ints(*axes), ints(*steps)), **rest)
 
 
-def _unread_part():
+def _unread_part(batch: int, *rest: int):
     split = helper.make_node("Split", ["x", "sizes"], ["a", "b", "c"], axis=1)
     add = helper.make_node("Add", ["a", "c"], ["y"])
-    x = helper.make_tensor_value_info("x", FLOAT, (2, 6, 2))
+    x = helper.make_tensor_value_info("x", FLOAT, (batch, 6, *rest))
     sizes = numpy_helper.from_array(ints(2, 2, 2), "sizes")
-    y = helper.make_tensor_value_info("y", FLOAT, (2, 2, 2))
+    y = helper.make_tensor_value_info("y", FLOAT, (batch, 2, *rest))
     graph = helper.make_graph([split, add], "unread", [x], [y], [sizes])
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8)
 
@@ -80,7 +80,10 @@ _SPLITS = [
     Case("Split", 18, ((1, 5, 4, 4),), {"axis": 1, "num_outputs": 2}, 2),
     Case("Split", 13, ((2, 4), ints(4)), {"axis": 1}, 1),
     Case("Split", 13, ((4, 3), ints(1, 3)), {"axis": 0}, 2),
-    Case("Split", 13, id="Split-unread-part", model=_unread_part()),
+    *(
+        Case("Split", 13, id=f"Split-unread-part-{rest}", model=_unread_part(*rest))
+        for rest in ((2, 2), (1, 7, 8), (1, 8, 7))
+    ),
 ]
 
 _CONCATS = [
@@ -97,6 +100,8 @@ _GATHERS = [
     Case("Gather", 13, ((2, 4, 6), np.array(-2, np.int64)), {"axis": 1}),
     Case("Gather", 13, ((2, 4, 6), np.array([[0, 5], [2, 2]], np.int64)), {"axis": 2}),
     Case("Gather", 13, ((4, 6), np.array(3, np.int64)), {"axis": 0}),
+    Case("Gather", 13, ((2, 3, 7, 8), ints(1, 3, 5)), {"axis": 2}),
+    Case("Gather", 13, ((2, 3, 8, 7), ints(0, 3, 6)), {"axis": 3}),
     Case("Gather", 13, ((2, 6, 3, 3), ints(0, 3, 1, 4, 2, 5)), {"axis": 1}, id="Gather-shuffle"),
     Case("Gather", 13, ((2, 12), ints(*np.arange(12).reshape(3, 4).T.ravel())), {"axis": 1}, id="Gather-shuffle2d"),
     Case("Gather", 13, ((2, 3, 12), ints(*np.arange(12).reshape(3, 4).T.ravel())), {"axis": 2}, id="Gather-stride"),

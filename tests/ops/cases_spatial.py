@@ -131,6 +131,7 @@ POOLS = [
         for size, kernel in (((8, 9), 3),)
     ),
     *(pool("MaxPool", (2, 3, *size), 1, strides=[2, 2]) for size in ((4, 5), (7, 8))),
+    *(pool("AveragePool", (2, 3, *size), 1, strides=[2, 2]) for size in ((5, 4), (8, 7))),
     pool("MaxPool", (1, 4, 8, 8), 2, opset=9, pads=[0, 0, 1, 1]),
     pool("MaxPool", (1, 4, 8, 8), 3, strides=[2, 2], auto_pad="SAME_UPPER"),
     pool("AveragePool", (1, 4, 7, 8), 3, strides=[2, 2], auto_pad="SAME_LOWER"),
@@ -233,6 +234,10 @@ RESIZES = [
     resize((2, 3, 4, 4), scales=(2, 2, 1, 1), mode="nearest"),
     *(resize((2, 3, 3, 6), scales=(1, 1, 5 / 3, 7 / 6), mode=mode) for mode in ("nearest", "linear", "cubic")),
     Case("Resize", 10, ((1, 2, 3, 4), floats(1, 1, 2, 2)), {"mode": "linear"}, id="Resize10-linear"),
+    *(
+        Case("Resize", 19, ((1, 4, 1, 1), None, None, ints(1, 4, *size)), {"mode": mode}, id=f"Resize-of-one-{size}")
+        for mode, size in (("nearest", (5, 6)), ("linear", (7, 7)))
+    ),
     *(
         Case(
             "Resize",

@@ -12,13 +12,14 @@ import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Literal
 
 import numpy as np
 
 from onnx2caffe.caffe.layers import AbsVal, Bias, Eltwise, Pooling, Power
 from onnx2caffe.caffe.layers.base import Array, LayerError, Shape
-from onnx2caffe.caffe.lower.blocks import depthwise, reshape, spatial_rank
+from onnx2caffe.caffe.lower.blocks import crop_by_slices, depthwise, reshape, spatial_rank
 from onnx2caffe.caffe.lower.emitter import Emitter
 from onnx2caffe.caffe.lower.op import Op
 from onnx2caffe.caffe.lower.registry import Refused, lowers, recipe
@@ -229,7 +230,7 @@ def every_stride(net: Emitter, x: Blob, windows: Windows) -> tuple[Blob, ...]:
 @recipe("ave_pool", "cut")
 def pooling_then_cut(net: Emitter, x: Blob, windows: Windows) -> tuple[Blob, ...]:
     """More windows than wanted, in front (uneven pads) or behind (rounding), then a crop (recipes 2.4, 2.6)."""
-    if windows.mode == "AVE" and any(a.stride > a.kernel for a in windows.axes):
+    if _hollow(windows):
         raise Refused("windows outside the map have no average, and one-hot weights do not hide that")
     return _cut(net, x, windows)
 
@@ -238,6 +239,11 @@ def pooling_then_cut(net: Emitter, x: Blob, windows: Windows) -> tuple[Blob, ...
 def pooling_then_slices(net: Emitter, x: Blob, windows: Windows) -> tuple[Blob, ...]:
     """The same where windows may lie outside the map: what they hold is sliced off."""
     return _cut(net, x, windows)
+
+
+def _hollow(windows: Windows) -> bool:
+    """Whether Caffe may average over windows that lie outside the map, which gives no number."""
+    return windows.mode == "AVE" and any(a.stride > a.kernel for a in windows.axes)
 
 
 def _cut(net: Emitter, x: Blob, windows: Windows) -> tuple[Blob, ...]:
@@ -316,7 +322,8 @@ def _pooling(
     behind = [n - m - out for n, m, out in zip(made, shift or (0, 0), wanted, strict=True)]
     if min(behind) < 0 or (shift is None and any(behind)):
         raise Refused(f"Caffe makes {made} windows, ONNX {wanted}")
-    tops = [net.recipe("crop", top, shift or (0, 0), behind) for top in net.many(layer, x)]
+    crop = partial(crop_by_slices, net) if _hollow(windows) else partial(net.recipe, "crop")
+    tops = [crop(top, shift or (0, 0), behind) for top in net.many(layer, x)]
     if windows.mode == "AVE":
         counts = [_caffe_counts(a, p) for a, p in zip(windows.axes, layer.pad, strict=True)]
         tops = [_rescaled(net, top, windows, counts) for top in tops]
