@@ -17,7 +17,7 @@ from onnx2caffe.frontend import Loaded
 from onnx2caffe.frontend.names import names_of
 from onnx2caffe.mapfile import CaffeSegment, OnnxSegment, Place, Promise
 from onnx2caffe.partition.onnx_part import write_part
-from onnx2caffe.partition.plan import CHOSEN, HEAD, Piece, Plan
+from onnx2caffe.partition.plan import CHOSEN, HEAD, Piece, Plan, is_mean
 from onnx2caffe.targets.nnie.markers import Marks, marked, with_marked_names
 from onnx2caffe.targets.nnie.single import Link, joined
 
@@ -216,7 +216,7 @@ def remarks(plan: Plan) -> list[Note]:
     by_reason: dict[str, list[str]] = {}
     notes = []
     for node, reason in plan.reasons.items():
-        if reason == HEAD:
+        if reason == HEAD and is_mean(node):
             notes.append(Note("note", _HEAD.format(_channels(node)), canon.sources(node)))
         elif reason not in CHOSEN:
             by_reason.setdefault(reason, []).extend(canon.sources(node) or (node.name or node.op_type,))

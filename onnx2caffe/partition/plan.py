@@ -20,14 +20,15 @@ from onnx2caffe.partition.tail import behind_weights, decoding, ruined
 from onnx2caffe.partition.weights import macs
 from onnx2caffe.partition.wiring import Wiring
 from onnx2caffe.passes.editor import Editor
-from onnx2caffe.passes.match import constant_operand
+from onnx2caffe.passes.match import constant_operand, source
 from onnx2caffe.passes.mean import is_input
 from onnx2caffe.targets.base import Target
 
-__all__ = ["CHOSEN", "HEAD", "Piece", "Plan", "Wishes", "partitioned", "whole"]
+__all__ = ["CHOSEN", "HEAD", "Piece", "Plan", "Wishes", "is_mean", "partitioned", "whole"]
 
-HEAD, DECODE, COARSE, ASKED, LATE = "head", "decode", "8 bits ruin it", "asked for", "behind the last net"
-CHOSEN = frozenset({HEAD, DECODE, COARSE, ASKED, LATE})
+HEAD, DECODE, COARSE, ASKED = "head", "decode", "8 bits ruin it", "asked for"
+BETWEEN, LATE = "between nets", "behind the last net"
+CHOSEN = frozenset({HEAD, DECODE, COARSE, ASKED, BETWEEN, LATE})
 """Why legal nodes stay ONNX all the same."""
 _ROUNDS = frozenset({"QuantizeLinear"})
 _TORN = "--strip-qdq keeps real numbers; rounding on the CPU between all layers would leave no net worth its name"
@@ -106,9 +107,16 @@ def partitioned(model: ir.Model, target: Target, wishes: Wishes) -> Plan:
     return _Partition(model, target, wishes).plan()
 
 
-def _is_mean(node: ir.Node) -> bool:
+def is_mean(node: ir.Node) -> bool:
+    """Whether a node shifts an input."""
     found = constant_operand(node) if node.op_type == "Add" else None
     return found is not None and is_input(found[0])
+
+
+def _is_channels_last(node: ir.Node) -> bool:
+    """Whether a node makes planes of a picture whose channels come last."""
+    perm = list(canon.attribute(node, "perm")) if node.op_type == "Transpose" else []
+    return perm == [0, 3, 1, 2] and is_input(source(node))
 
 
 def _give_makers(graph: ir.Graph) -> None:
@@ -178,16 +186,22 @@ class _Partition:
 
     def _finished(self, pieces: Sequence[Piece]) -> Plan:
         _check_names(pieces, self._wishes.names)
-        nodes = [node for piece in pieces if piece.net is None for node in piece.part.nodes]
-        reasons = {node: self._reasons.get(node, LATE) for node in nodes}
+        nets = [number for number, piece in enumerate(pieces) if piece.net is not None]
+        nodes = {
+            node: HEAD if number < nets[0] else LATE if number > nets[-1] else BETWEEN
+            for number, piece in enumerate(pieces)
+            if piece.net is None
+            for node in piece.part.nodes
+        }
+        reasons = {node: self._reasons.get(node, place) for node, place in nodes.items()}
         total = sum(self._macs.values())
         return Plan(tuple(pieces), reasons, total, total - sum(self._macs[node] for node in nodes))
 
     def _bar_head(self) -> None:
-        """What is subtracted from an input is better done in front: by the mapper's cfg, or on the CPU."""
+        """What is subtracted from an input, and its layout, are better done in front: by the camera or on the CPU."""
         if self._wishes.head:
             before = self._wiring.ancestors(node for node, count in self._macs.items() if count)
-            self._bar((node for node in before if _is_mean(node)), HEAD)
+            self._bar((node for node in before if is_mean(node) or _is_channels_last(node)), HEAD)
 
     def _bar_tail(self) -> set[ir.Node]:
         """Give the nodes their reasons that are to stay on the CPU though legal; those that are to stay on a net."""

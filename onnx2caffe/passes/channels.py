@@ -18,7 +18,7 @@ from onnx2caffe.passes.editor import Array, Editor
 from onnx2caffe.passes.linear import Linear, linear
 from onnx2caffe.passes.match import computed, only_reader, source
 
-__all__ = ["AbsorbChannelOrder", "MergeGathers"]
+__all__ = ["AbsorbChannelOrder", "MergeGathers", "channel_order"]
 
 _ALIKE = frozenset(
     {
@@ -29,7 +29,7 @@ _ALIKE = frozenset(
 )  # fmt: skip
 
 
-def _order(node: ir.Node) -> Array | None:
+def channel_order(node: ir.Node) -> Array | None:
     """The permutation of axis 1 that a Gather is, if it is one."""
     indices = canon.const(source(node, 1))
     if node.op_type != "Gather" or canon.attribute(node, "axis") != 1 or indices is None or indices.ndim != 1:
@@ -63,7 +63,7 @@ class AbsorbChannelOrder(NodePass):
 
     def rewrite(self, node: ir.Node, edit: Editor) -> bool:
         """Upwards first: that frees the graph of the permutation whatever reads it."""
-        order = _order(node)
+        order = channel_order(node)
         if order is None:
             return False
         above = _above(source(node))

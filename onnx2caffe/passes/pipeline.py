@@ -13,7 +13,7 @@ from onnx2caffe.passes.branches import SumBranches
 from onnx2caffe.passes.channels import AbsorbChannelOrder, MergeGathers
 from onnx2caffe.passes.dense import AbsorbMoversIntoDense, NormalizeGemm
 from onnx2caffe.passes.islands import CancelTransposes
-from onnx2caffe.passes.mean import MeanFirst, is_input
+from onnx2caffe.passes.mean import InputsFirst, is_input
 from onnx2caffe.passes.movers import MergeMovers
 from onnx2caffe.passes.nnie_concat import TurnBeforeConcat
 from onnx2caffe.passes.nnie_dense import KeepDenseOnChannels
@@ -78,8 +78,8 @@ def pipeline(exit: str, *, keep_bn: bool = False) -> list[Pass]:
                 ComposeAffine(),
                 FoldAffineIntoNorm(keep_bn=keep_bn),
                 FoldAffineBehind(keep_bn=keep_bn),
-                # Before the fold that takes the factor it moves.
-                *([MeanFirst()] if nnie else []),
+                # Before the fold that takes the factor it moves; AbsorbChannelOrder takes the order.
+                *([InputsFirst()] if nnie else []),
                 FoldAffineBefore(keep_bn=keep_bn, stays=is_input if nnie else lambda _: False),
                 # After the folds of each round: they make the branches bare Convs.
                 SumBranches(keep_bn=keep_bn),

@@ -349,6 +349,43 @@ class TestHead:
         assert any("100, 110, 120" in note.text for note in done.notes)
         assert done.proof.ok
 
+    @pytest.mark.parametrize("flip", ["Gather", "Slice"])
+    @pytest.mark.parametrize("first", ["mean", "order", "layout"])
+    def test_bytes_with_channels_last_in_another_order(self, tmp_path, first, flip):
+        """Cast, layout and mean are the head's; the order and the scale are in the weights."""
+        g = Graph()
+        steps = {"mean": ["mean", "order", "layout"], "order": ["order", "layout", "mean"]}
+        x, axis = g.node("Cast", ["x"], "float", to=1), 3
+        for name in steps.get(first, ["layout", "order", "mean"]):
+            shape = (1, 3, 1, 1) if axis == 1 else (3,)
+            if name == "layout":
+                x, axis = g.node("Transpose", [x], name, perm=[0, 3, 1, 2]), 1
+            elif name == "mean":
+                x = g.node("Sub", [x, g.constant("m", np.float32(self.MEAN).reshape(shape))], "centred")
+                x = g.node("Div", [x, g.constant("s", np.float32(self.STD).reshape(shape))], name)
+            elif flip == "Gather":
+                x = g.node(flip, [x, g.constant("i", np.array([2, 1, 0]))], name, axis=axis)
+            else:
+                bounds = [g.constant(f"b{i}", np.array([n])) for i, n in enumerate((-1, -4, axis, -1))]
+                x = g.node(flip, [x, *bounds], name)
+        g.node("Relu", [g.conv(x, "c", 3, 8)], "r")
+        model = g.model({"x": [1, 8, 8, 3]}, ["r"])
+        model.graph.input[0].type.tensor_type.elem_type = onnx.TensorProto.UINT8
+        done = convert(model, tmp_path, target="nnie")
+        head = onnx.load(tmp_path / "out" / "m.head.onnx").graph
+        assert [node.op_type for node in head.node] == ["Cast", "Transpose", "Add"]
+        assert (tmp_path / "out" / "m.prototxt").read_text().count("layer {") == 3
+        assert "CPU: 3 nodes (Cast, Transpose, Add: head)" in done.summary
+        assert done.proof.ok
+
+    def test_channels_last_without_a_mean(self, tmp_path):
+        g = Graph()
+        g.node("Transpose", ["x"], "planes", perm=[0, 3, 1, 2])
+        g.conv("planes", "c", 3, 4)
+        done = convert(g.model({"x": [1, 8, 8, 3]}, ["c"]), tmp_path, target="nnie")
+        assert "CPU: 1 node (Transpose: head)" in done.summary
+        assert not [note for note in done.notes if "subtracts" in note.text]
+
     def test_scale_before_mean(self, tmp_path):
         """x / 255 - mean, then / std, as torchvision does it."""
         g = Graph()
