@@ -276,6 +276,20 @@ class TestSingleWk:
         assert {"n_c1", "n_c2_hp"} <= set(read_weights(tmp_path / "out" / "m.wk.caffemodel"))
         assert not forbidden(tmp_path / "out" / "m.wk.prototxt")
 
+    def test_what_only_the_cpu_reads_is_an_input_of_any_shape(self, tmp_path):
+        """The mapper wants a batch of 1, and two axes at least: a row of numbers is one."""
+        g = Graph()
+        g.conv("x", "c1", 3, 8)
+        g.node("GridSample", ["c1", "grid"], "warped")
+        g.node("Mul", ["warped", "columns"], "scaled")
+        g.conv("scaled", "c2", 8, 4)
+        inputs = {"x": [1, 3, 12, 16], "grid": [1, 12, 16, 2], "columns": [16]}
+        convert(g.model(inputs, ["c2"]), tmp_path, single_wk=True)
+        net = parsed(tmp_path / "out" / "m.wk.prototxt")
+        shapes = {layer.name: list(layer.input_param.shape[0].dim) for layer in net.layer if layer.type == "Input"}
+        assert shapes == {"x": [1, 3, 12, 16], "grid": [1, 12, 16, 2], "columns": [1, 16]}
+        assert not forbidden(tmp_path / "out" / "m.wk.prototxt")
+
     def test_one_net_is_one_wk_already(self, tmp_path):
         done = convert(classifier(), tmp_path, single_wk=True, tail="full")
         assert not [path for path in done.files if ".wk." in path.name]

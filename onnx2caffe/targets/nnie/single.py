@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
@@ -15,6 +16,9 @@ from onnx2caffe.caffe.rename import renamed
 from onnx2caffe.targets.nnie.finish import NAME_LENGTH
 
 __all__ = ["Custom", "Link", "joined"]
+
+_AXES = (2, 3, 4)
+"""How many the mapper's blobs have, the batch's among them."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -93,8 +97,10 @@ class _Joining:
         self._blobs |= tops
 
     def _input(self, tensor: str, shape: Shape) -> None:
+        """What only the user's own code reads: a row of numbers where the mapper has no such shape."""
         blob = unlike(tensor, self._net.shapes, NAME_LENGTH)
-        self._place(Placed(unlike(blob, self._layers), Input(shape=(shape,)), (), (blob,)))
+        taken = shape if len(shape) in _AXES and shape[0] == 1 else (1, math.prod(shape))
+        self._place(Placed(unlike(blob, self._layers), Input(shape=(taken,)), (), (blob,)))
         self._blobs[tensor] = blob
 
     def _place(self, placed: Placed) -> None:
