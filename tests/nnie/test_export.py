@@ -290,6 +290,21 @@ class TestSingleWk:
         assert shapes == {"x": [1, 3, 12, 16], "grid": [1, 12, 16, 2], "columns": [1, 16]}
         assert not forbidden(tmp_path / "out" / "m.wk.prototxt")
 
+    def test_a_net_takes_another_ones_output_in_its_own_shape(self, tmp_path):
+        """A tensor of three axes is put out as a map."""
+        g = Graph()
+        g.conv("x", "c1", 3, 8)
+        g.node("ReduceMean", ["c1"], "rows1", axes=[3], keepdims=0)
+        g.node("GridSample", ["c1", "grid"], "warped")
+        g.conv("warped", "c2", 8, 8)
+        g.node("ReduceMean", ["c2"], "rows2", axes=[3], keepdims=0)
+        g.node("Concat", ["rows1", "rows2"], "rows", axis=2)
+        model = g.model({"x": [1, 3, 12, 16], "grid": [1, 12, 16, 2]}, ["rows"])
+        convert(model, tmp_path, single_wk=True, tail="full")
+        assert read_map(tmp_path / "out")["tensors"]["rows1"]["shape"] == [1, 8, 12]
+        assert list(parsed(tmp_path / "out" / "m.seg1.prototxt").layer[-1].reshape_param.shape.dim) == [0, 1, 8, 12]
+        assert not forbidden(tmp_path / "out" / "m.wk.prototxt")
+
     def test_one_net_is_one_wk_already(self, tmp_path):
         done = convert(classifier(), tmp_path, single_wk=True, tail="full")
         assert not [path for path in done.files if ".wk." in path.name]

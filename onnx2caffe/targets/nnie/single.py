@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from onnx2caffe.caffe.layers import Input
+from onnx2caffe.caffe.layers import Input, Reshape
 from onnx2caffe.caffe.layers.base import Layer, Shape
 from onnx2caffe.caffe.layers.codec import Codec, DimsList
 from onnx2caffe.caffe.names import unlike
@@ -70,7 +70,8 @@ class _Joining:
         return self._net
 
     def _add(self, link: Link, net: Net) -> None:
-        fed = {blob: self._blobs[tensor] for tensor, blob in link.inputs.items() if tensor in self._blobs}
+        made = {blob: self._blobs[tensor] for tensor, blob in link.inputs.items() if tensor in self._blobs}
+        fed = {blob: self._shaped(source, net.shapes[blob]) for blob, source in made.items()}
         own = replace(net, layers=[p for p in net if not (isinstance(p.layer, Input) and p.tops[0] in fed)])
         blobs, layers = dict(fed), dict[str, str]()
         for blob in (b for b in net.shapes if b not in fed):
@@ -82,6 +83,15 @@ class _Joining:
         self._net.shapes |= own.shapes
         self._layers |= set(layers.values())
         self._blobs |= {t: blobs[b] for t, b in (*link.inputs.items(), *link.outputs.items())}
+
+    def _shaped(self, blob: str, shape: Shape) -> str:
+        """A blob in the shape in which a net takes it; outputs of nets need not have that of their tensor."""
+        if self._net.shapes[blob] == shape:
+            return blob
+        top = unlike(f"{blob}__shaped", self._net.shapes)
+        layer = Reshape(shape=(0, *shape[1:]))
+        self._place(Placed(unlike(top, self._layers), layer, (blob,), (top,)))
+        return top
 
     def _custom(self, link: Link, wanted: set[str]) -> None:
         for tensor in link.inputs:
@@ -107,4 +117,5 @@ class _Joining:
         source = isinstance(placed.layer, Input)
         self._net.layers.insert(0 if source else len(self._net.layers), placed)
         self._layers.add(placed.name)
-        self._net.shapes |= zip(placed.tops, placed.layer.top_shapes([]), strict=True)
+        shapes = [self._net.shapes[blob] for blob in placed.bottoms]
+        self._net.shapes |= zip(placed.tops, placed.layer.top_shapes(shapes), strict=True)
