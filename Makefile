@@ -34,7 +34,7 @@ safety: .venv/.developing
 
 fuzz: .venv/.developing
 	$(BIN)/onnx2caffe setup pycaffe
-	ONNX2CAFFE_REQUIRE_CAFFE=1 ONNX2CAFFE_FUZZ=$(N) $(BIN)/python -m pytest tests/fuzz
+	ONNX2CAFFE_REQUIRE_CAFFE=1 ONNX2CAFFE_FUZZ=$(N) $(BIN)/python -m pytest -s --timeout 0 tests/fuzz
 
 bench: .venv/.installed
 	$(BIN)/python tools/bench.py

@@ -55,4 +55,4 @@ def test_random_graphs(target: Target, runtimes, tally) -> None:
         count["refused" if refusal else "equal"] += 1
 
     equal_or_refused()
-    assert count["refused"] <= MOST_REFUSED * count.total()
+    assert count["refused"] <= max(5, MOST_REFUSED * count.total())
