@@ -97,6 +97,8 @@ class _Checking:
     def __init__(self, net: Path | None, options: CheckOptions, target: Target) -> None:
         self._net, self._options, self._target = net, options, target
         self._rules = load_rules(options.rules)
+        self._nodes: Mapping[str, Sequence[str]] = {}
+        """Caffe layer -> the user's nodes, as far as they are known."""
 
     def run(self) -> Report:
         notes = tuple(self._notes())
@@ -110,8 +112,8 @@ class _Checking:
 
     def _prototxt(self, path: Path) -> list[Finding]:
         sites = read_sites(path, REPORT if self._target.name == "nnie" else "")
-        nodes = _nodes_beside(path.parent, path.name)
-        known = [replace(site, nodes=tuple(nodes.get(site.name, ()))) for site in sites.layers]
+        self._nodes = _nodes_beside(path.parent, path.name)
+        known = [replace(site, nodes=tuple(self._nodes.get(site.name, ()))) for site in sites.layers]
         return self._sites(replace(sites, layers=known), path)
 
     def _sites(self, sites: Sites, path: Path) -> list[Finding]:
@@ -126,10 +128,12 @@ class _Checking:
         pipeline.run(model, pipeline.pipeline(self._target.exit))
         blocked = obstacles(model, self._target, self._options.recipes)
         findings = [_blocked(b, path) for b in blocked.values()]
+        wishes = Wishes(self._tail, recipes=self._options.recipes, head=self._target.exit == "nnie")
         try:
-            plan = partitioned(model, self._target, Wishes(self._tail, recipes=self._options.recipes))
+            plan = partitioned(model, self._target, wishes)
         except NotConvertible:  # then every node is among the blocked ones
             return findings
+        self._nodes = _by_marked_names({placed.name: placed.sources for net in plan.nets for placed in net})
         return findings + [found for net in plan.nets for found in self._sites(of_net(net), path)]
 
     @property
@@ -142,7 +146,7 @@ class _Checking:
             text = path.read_text("utf-8", errors="replace")
         except OSError as problem:
             raise UnreadableFile(f"cannot read {path}: {problem.strerror}") from problem
-        nodes = _nodes_beside(self._net.parent, self._net.name) if self._net else _nodes_beside(path.parent)
+        nodes = self._nodes if self._net else _nodes_beside(path.parent)
         return read_log(text, self._rules, str(path), nodes)
 
     def _notes(self) -> list[str]:
@@ -179,16 +183,18 @@ def _refusal(target: Target, site: Site, file: str) -> list[Finding]:
 
 
 def _nodes_beside(folder: Path, prototxt: str = "") -> Mapping[str, Sequence[str]]:
-    """Caffe layer -> the user's nodes, from a map.json of ours in the folder that holds the prototxt (any, if "").
-
-    Layers are known by their marked names too.
-    """
+    """Caffe layer -> the user's nodes, from a map.json of ours in the folder that holds the prototxt (any, if "")."""
     for path in sorted(folder.glob(f"*{MAP_SUFFIX}")):
         try:
             export = mapfile.read(path)
         except UnreadableFile:
             continue
         if not prototxt or prototxt in export.files:
-            marked = {name + mark: nodes for name, nodes in export.layers.items() for mark in (CPU, HP)}
-            return {**marked, **export.layers}
+            return _by_marked_names(export.layers)
     return {}
+
+
+def _by_marked_names(layers: Mapping[str, Sequence[str]]) -> dict[str, Sequence[str]]:
+    """The layers under the names, too, that they have with marks."""
+    marked = {name + mark: nodes for name, nodes in layers.items() for mark in (CPU, HP)}
+    return {**marked, **layers}

@@ -101,6 +101,16 @@ def test_our_own_export_names_the_onnx_nodes_and_a_log_too(cli, tmp_path):
     assert (said.words, said.nodes) == ("strange", ())
 
 
+def test_a_log_beside_a_model_names_its_nodes(cli, tmp_path):
+    model = save("classifier", tmp_path)
+    onnx2caffe.convert(model, "net", name="net", target="nnie", proof=False)
+    layers = json.loads(Path("net/net.map.json").read_text())["layers"]
+    (layer, nodes) = next((name, nodes) for name, nodes in layers.items() if nodes)
+    log = write(f"layer name: [{layer}_hp]. error:strange\n", "log.txt")
+    (said,) = (f for f in onnx2caffe.check(model, mapper_log=log).findings if f.file == "log.txt")
+    assert said.nodes == tuple(nodes)
+
+
 def test_an_old_prototxt(cli):
     text = (
         'name: "old" input: "data" input_dim: 1 input_dim: 3 input_dim: 8 input_dim: 8\n'
