@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import onnx_ir as ir
 
@@ -134,7 +134,7 @@ def _between(parts: Sequence[Part]) -> Iterator[ir.Node]:
 
 class _Partition:
     def __init__(self, model: ir.Model, target: Target, wishes: Wishes) -> None:
-        self._target, self._wishes = target, wishes
+        self._model, self._target, self._wishes = model, target, wishes
         _give_makers(model.graph)
         self._wiring = Wiring(model.graph)
         self._by_size = True
@@ -224,6 +224,8 @@ class _Partition:
     def _asked(self) -> set[ir.Node]:
         """The nodes that read what the user wants to cut at."""
         values = self._named_values()
+        if not values.keys() >= set(self._wishes.cuts):
+            values = self._placed_values() | values
         found: set[ir.Node] = set()
         for name in self._wishes.cuts:
             if name not in values:
@@ -241,6 +243,18 @@ class _Partition:
                 values.setdefault(name or "", set()).update(node.outputs)
         for value in self._wiring.graph.inputs:
             values.setdefault(value.name or "", set()).add(value)
+        return values
+
+    def _placed_values(self) -> dict[str, set[ir.Value]]:
+        """Values by the layers and blobs of the nets that there are without cuts."""
+        try:
+            plan = partitioned(self._model, self._target, replace(self._wishes, cuts=(), names={}))
+        except NotConvertible:
+            return {}
+        values: dict[str, set[ir.Value]] = {}
+        for lowered in (piece.lowered for piece in plan.pieces if piece.lowered is not None):
+            values |= {layer: set(node.outputs) for layer, node in lowered.makers.items()}
+            values |= {blob.name: {value} for value, blob in lowered.blobs.items()}
         return values
 
     def _price(self, value: ir.Value, into_net: bool) -> int:

@@ -173,6 +173,19 @@ class TestCut:
         convert(g.model({"x": [1, 3, 8, 8]}, ["c2"]), tmp_path, target="nnie", cuts=["c1"])
         assert list(read_map(tmp_path / "out")["segments"][0]["outputs"]) == ["c1"]
 
+    def test_at_a_layer_of_the_net(self, tmp_path):
+        """One of several that a node becomes: behind the node, for a cut lies where a tensor is the user's."""
+        g = Graph()
+        g.conv("x", "c1", 3, 8)
+        g.node("Clip", ["c1", g.constant("low", np.float32(0)), g.constant("high", np.float32(6))], "r6")
+        g.conv("r6", "c2", 8, 8)
+        model = g.model({"x": [1, 3, 8, 8]}, ["c2"])
+        convert(model, tmp_path, target="nnie")
+        layers = read_map(tmp_path / "out")["layers"]
+        layer = next(name for name, nodes in layers.items() if name != "n_r6" and nodes == ["n_r6"])
+        convert(model, tmp_path, target="nnie", cuts=[layer])
+        assert list(read_map(tmp_path / "out")["segments"][0]["outputs"]) == ["r6"]
+
     def test_unknown_name_lists_near_ones(self, tmp_path):
         with pytest.raises(UsageError, match="--cut pol") as problem:
             convert(classifier(), tmp_path, target="nnie", cuts=["pol"])
