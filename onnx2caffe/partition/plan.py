@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import math
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -175,14 +176,25 @@ class _Partition:
         return part.caffe and max(len(part.inputs), len(part.outputs)) > self._target.max_ports
 
     def _relieve(self, part: Part) -> None:
-        """Ask less of the next cut, since a part has too many inputs or outputs: in the end the part itself."""
+        """Ask less of the next cut, since a part has too many inputs or outputs: in the end an output, or the part."""
         if self._kept:
             self._kept = set()
         elif self._by_size:
             self._by_size = False
         else:
-            text = f"{len(part.inputs)} inputs and {len(part.outputs)} outputs; {self._target.max_ports} fit a segment"
-            self._bar(part.nodes, text)
+            most = self._target.max_ports
+            text = f"more than {most} {'outputs' if len(part.outputs) > most else 'inputs'} do not fit a segment"
+            self._bar(self._cheapest_output(part) or part.nodes, text)
+
+    def _cheapest_output(self, part: Part) -> set[ir.Node]:
+        """Of a part with too many outputs, the nodes that lead to one alone: the output with the least work."""
+        if len(part.outputs) <= self._target.max_ports:
+            return set()
+        inside = set(part.nodes)
+        needed = [self._wiring.ancestors([self._wiring.makers[value]]) & inside for value in part.outputs]
+        readers = Counter(node for nodes in needed for node in nodes)
+        alone = [{node for node in nodes if readers[node] == 1} for nodes in needed]
+        return min(filter(None, alone), key=lambda nodes: sum(self._macs[node] for node in nodes), default=set())
 
     def _finished(self, pieces: Sequence[Piece]) -> Plan:
         _check_names(pieces, self._wishes.names)

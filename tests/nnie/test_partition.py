@@ -192,6 +192,27 @@ class TestCut:
         assert "pool" in problem.value.hint
 
 
+class TestPorts:
+    def test_of_more_outputs_than_a_segment_has_the_cheapest_go(self, tmp_path):
+        g = Graph()
+        g.node("Relu", [g.conv("x", "trunk", 3, 8)], "r")
+        outputs = [g.conv("r", f"o{n}", 8, n + 1, 1) for n in range(20)]
+        done = convert(g.model({"x": [1, 3, 8, 8]}, outputs), tmp_path, target="nnie")
+        net, tail = read_map(tmp_path / "out")["segments"]
+        assert set(net["outputs"]) == {"r", *outputs[5:]}
+        assert set(tail["outputs"]) == set(outputs[:5])
+        (note,) = (note for note in done.notes if "more than 16 outputs" in note.text)
+        assert set(note.nodes) == {f"n_{name}" for name in outputs[:5]}
+        assert done.proof.ok
+
+    def test_more_inputs_than_a_segment_has(self, tmp_path):
+        g = Graph()
+        sums = [g.conv(f"x{n}", f"c{n}", 3, 4) for n in range(17)]
+        g.node("Sum", sums, "y")
+        with pytest.raises(NotConvertible, match="more than 16 inputs"):
+            convert(g.model({f"x{n}": [1, 3, 8, 8] for n in range(17)}, ["y"]), tmp_path, target="nnie")
+
+
 class TestRequirements:
     def test_segments(self, tmp_path):
         with pytest.raises(RulesViolated, match="2 segments; 1 "):
