@@ -6,9 +6,14 @@ import os
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from onnx2caffe.errors import RuntimeMissing
 from onnx2caffe.runtimes.pycaffe import PyCaffe, find
+
+settings.register_profile("shared", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("shared")
+"""Other processes of the machine make no test fail."""
 
 
 @pytest.fixture(scope="session")

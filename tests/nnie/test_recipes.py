@@ -130,6 +130,25 @@ def test_choice_that_the_target_refuses(key, variant, case, tmp_path) -> None:
         convert(build(case), NNIE, tmp_path, chosen={key: variant})
 
 
+WEIGHTS = constant(2, 2, 3)
+LINES = [
+    Case("Conv", 11, ((1, 2, 5001), WEIGHTS), {"pads": [2, 1], "strides": [2]}),
+    Case("Conv", 11, ((1, 2, 5000), constant(2, 1, 3)), {"pads": [2, 2], "dilations": [2], "group": 2}),
+    Case("ConvTranspose", 11, ((1, 2, 5000), WEIGHTS), {"strides": [2], "pads": [1, 0]}),
+    Case("MaxPool", 12, ((1, 2, 5001),), {"kernel_shape": [3], "strides": [2]}),
+    Case("MaxPool", 12, ((1, 2, 5000),), {"kernel_shape": [3], "strides": [2], "pads": [1, 1]}),
+    Case("AveragePool", 11, ((1, 2, 5000),), {"kernel_shape": [4], "strides": [2], "pads": [1, 1]}),
+    Case("GlobalAveragePool", 11, ((1, 2, 5000),)),
+    Case("Sigmoid", 13, ((1, 2, 5001),)),
+]
+
+
+@pytest.mark.parametrize("case", LINES, ids=lambda c: f"{c.op}-{c.attributes}")
+def test_lines_longer_than_the_nnie_is_wide(case, tmp_path, pycaffe) -> None:
+    """A convolution or pooling along one long axis has it as rows: the width stays within 4096."""
+    check(case, NNIE, tmp_path, [Builtin(), pycaffe])
+
+
 @pytest.mark.parametrize("shape", [(1, 2, 3, 4, 5), (6, 20), (120,)], ids=str)
 def test_shapes_that_the_nnie_has_not(shape, tmp_path, pycaffe) -> None:
     """A tensor of five axes, or without a batch, stands in a blob that the NNIE has."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Literal
@@ -175,20 +175,38 @@ def _pool(
     """Pools the spatial axes two at a time: maxima and averages of boxes are separable (recipes 2.19, 2.20)."""
     if indices and len(axes) > 2:
         raise Refused(f"Indices of a pooling over {len(axes)} axes: Caffe's mask counts within a map")
+
+    def staged(stages: Sequence[_Stage]) -> tuple[Blob, ...]:
+        return _pool_stages(net, x, axes, stages, lambda pair: Windows(mode, pair, padding, indices))
+
+    if len(axes) == 1:  # as the columns of a map, or as its rows where it is too long for that
+        (batch, channels, size), (axis,) = x.shape, axes
+        columns = ((batch, channels, 1, size), (_whole(1), axis))
+        rows = ((batch, channels, size, 1), (axis, _whole(1)))
+        return net.either(lambda: staged([columns]), lambda: staged([rows]))
+    return staged(_stages(x.shape, axes))
+
+
+def _pool_stages(
+    net: Emitter, x: Blob, axes: Sequence[Axis], stages: Sequence[_Stage], windows: Callable[[_Pair], Windows]
+) -> tuple[Blob, ...]:
     tops: tuple[Blob, ...] = (x,)
-    for shape, pair in _stages(x.shape, axes):
-        if indices or any((a.kernel, a.stride, a.out) != (1, 1, a.size) for a in pair):
-            maps = reshape(net, tops[0], shape)
-            tops = net.attempt(f"{mode.lower()}_pool", net, maps, Windows(mode, pair, padding, indices))
+    for shape, pair in stages:
+        asked = windows(pair)
+        if asked.indices or any((a.kernel, a.stride, a.out) != (1, 1, a.size) for a in pair):
+            tops = net.attempt(f"{asked.mode.lower()}_pool", net, reshape(net, tops[0], shape), asked)
     return tuple(reshape(net, top, (*x.shape[:2], *(a.out for a in axes))) for top in tops)
 
 
-def _stages(shape: Shape, axes: Sequence[Axis]) -> list[tuple[Shape, tuple[Axis, Axis]]]:
-    """The 4-D poolings, one after the other, that pool all axes: input shape and windows of each."""
+_Pair = tuple[Axis, Axis]
+_Stage = tuple[Shape, _Pair]
+"""The shape of a map, and how its axes are pooled."""
+
+
+def _stages(shape: Shape, axes: Sequence[Axis]) -> list[_Stage]:
+    """The 4-D poolings, one after the other, that pool two or three axes."""
     batch, channels, *sizes = shape
     match axes:
-        case [w]:
-            return [((batch, channels, 1, w.size), (_whole(1), w))]
         case [h, w]:
             return [(shape, (h, w))]
         case [d, h, w]:
