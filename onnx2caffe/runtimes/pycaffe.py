@@ -2,33 +2,27 @@
 
 from __future__ import annotations
 
-import contextlib
 import importlib.util
-import json
 import os
 import re
 import signal
-import struct
-import subprocess
 import sys
-import tempfile
-import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 
 from onnx2caffe.errors import RuntimeCrash, RuntimeMissing, UnreadableFile, UsageError
 from onnx2caffe.runtimes import interpreter
 from onnx2caffe.runtimes.base import Array, Feeds, NetFiles, Tap
+from onnx2caffe.runtimes.process import Process, ending
 from onnx2caffe.runtimes.setup.pycaffe import environment_python
 
 __all__ = ["PyCaffe", "find"]
 
 _VARIABLE = "ONNX2CAFFE_CAFFE_PYTHON"
 _SETUP = "onnx2caffe setup pycaffe"
-_WORKER = Path(__file__).with_name("pycaffe_worker.py")
 
 _PROGRESS = re.compile(r"(Copying weights)|(?:Creating Layer|Running layer) (.*)")
 _FATAL = re.compile(r"^F\d+ [\d:.]+ +\d+ (.*)")
@@ -150,127 +144,59 @@ def _check(files: NetFiles, loaded: Mapping[str, Any], feed: Feeds, taps: Sequen
         raise UsageError(f"no value for input {unfed[0]!r} of {files.prototxt}")
 
 
-class _Worker:
-    """One worker process and the frames to and from it (see pycaffe_worker.py)."""
+class _Worker(Process):
+    """One worker process (see workers/pycaffe_worker.py)."""
 
     def __init__(self, python: Path, variables: Mapping[str, str]) -> None:
-        self._log = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115 - closed with the process it logs
-        variables = {
-            **variables,
+        own = {
             "PYCAFFE_ON_CHECK": "raise",  # our own build's answer to a failed CHECK
             "GLOG_minloglevel": "0",  # INFO names the layer under construction
         }
-        try:
-            self._process = subprocess.Popen(
-                [str(python), str(_WORKER)],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=self._log,  # a pipe that nobody reads would fill up
-                env=variables,
-                start_new_session=True,  # Ctrl-C is for the parent, which then ends this process
-            )
-        except OSError as problem:
-            self._log.close()
-            raise RuntimeMissing(
-                f"cannot run {python}: {problem.strerror}", f"`{_SETUP}` makes a Python with Caffe"
-            ) from None
-        self.end = weakref.finalize(self, _end, self._process, self._process.stdin, self._process.stdout, self._log)
-        try:
-            self.hello = self._receive()[0]
-        except RuntimeCrash:
-            reason = self._words()
-            self.end()
-            raise RuntimeMissing(
-                f"{python} has no working caffe: {reason}", f"`{_SETUP}` makes a Python with Caffe"
-            ) from None
+        super().__init__(
+            python, "pycaffe_worker.py", {**variables, **own}, "caffe", f"`{_SETUP}` makes a Python with Caffe"
+        )
 
     def load(self, files: NetFiles) -> dict[str, Any]:
         """Load a net; its {"blobs": shapes by name, "layers": names, "inputs": names}."""
-        self._send({"do": "load", "prototxt": str(files.prototxt), "caffemodel": str(files.caffemodel)})
-        return self._receive()[0]
+        self.send({"do": "load", "prototxt": str(files.prototxt), "caffemodel": str(files.caffemodel)})
+        return self.receive()[0]
 
     def run(self, feed: Feeds, taps: Sequence[Tap]) -> Iterator[tuple[Tap, Array]]:
         """Run the loaded net; the taps in the order in which their values come about."""
         arrays = [np.asarray(value, np.float32) for value in feed.values()]
-        self._send({"do": "run", "blobs": list(feed), "taps": [(tap.blob, tap.layer) for tap in taps]}, arrays)
+        self.send({"do": "run", "blobs": list(feed), "taps": [(tap.blob, tap.layer) for tap in taps]}, arrays)
         while True:
-            header, values = self._receive()
+            header, values = self.receive()
             if "done" in header:
                 return
             yield taps[header["tap"]], values[0]
 
-    def _send(self, header: dict[str, Any], arrays: Sequence[Array] = ()) -> None:
-        self._log.truncate(0)
-        self._log.seek(0)
-        text = json.dumps({**header, "arrays": [array.shape for array in arrays]}).encode()
-        stream: Any = self._process.stdin
-        try:
-            stream.write(struct.pack("<Q", len(text)) + text)
-            for array in arrays:
-                stream.write(array.reshape(-1).view(np.uint8))
-            stream.flush()
-        except BrokenPipeError:
-            raise self._crash() from None
-
-    def _receive(self) -> tuple[dict[str, Any], list[Array]]:
-        header = json.loads(self._read(struct.unpack("<Q", self._read(8))[0]))
-        arrays = []
-        for shape in header["arrays"]:
-            array = np.empty(shape, np.float32)
-            self._fill(array.reshape(-1).view(np.uint8))
-            arrays.append(array)
-        if "refused" in header:
-            raise self._refusal(header["refused"])
-        return header, arrays
-
-    def _read(self, size: int) -> bytes:
-        buffer = np.empty(size, np.uint8)
-        self._fill(buffer)
-        return buffer.tobytes()
-
-    def _fill(self, buffer: Array) -> None:
-        stream: Any = self._process.stdout
-        if stream.readinto(buffer) < buffer.size:
-            raise self._crash()
-
-    def _crash(self) -> RuntimeMissing:
-        code = self._process.wait()
+    def died(self, code: int) -> RuntimeMissing:
+        """A failed CHECK is a refusal; other ends are told as they are."""
         if code == -signal.SIGABRT:
-            return self._refusal(self._words())
-        end = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
-        return RuntimeCrash(f"Caffe's process {end}{self._at_layer()}: {self._words()}".removesuffix(": "))
+            return self.refused(self.words())
+        return RuntimeCrash(f"Caffe's process {ending(code)}{self._at_layer()}: {self.words()}".removesuffix(": "))
 
-    def _refusal(self, words: str) -> RuntimeMissing:
+    def refused(self, words: str) -> RuntimeMissing:
+        """What Caffe says of a net it does not take."""
         unknown = _UNKNOWN_TYPE.search(words)
         if unknown:
             return RuntimeMissing(
                 f"this Caffe has no layer type {unknown[1]}", f"`{_SETUP}` makes a Caffe that has all"
             )
-        syntax = [line for line in self._logged().splitlines() if line.startswith(_SYNTAX)]
+        syntax = [line for line in self.logged().splitlines() if line.startswith(_SYNTAX)]
         return RuntimeCrash(f"Caffe failed{self._at_layer()}: {' '.join([words, *syntax])}")
 
     def _at_layer(self) -> str:
         """Where the work stood, by the last line of progress."""
-        steps = _PROGRESS.findall(self._logged())
+        steps = _PROGRESS.findall(self.logged())
         if not steps:
             return ""
         copying, layer = steps[-1]
         return " while it copied the weights" if copying else f" at layer {layer!r}"
 
-    def _words(self) -> str:
+    def words(self) -> str:
         """What Caffe said last: its fatal line, else what is left without progress and stack traces."""
-        lines = self._logged().splitlines()
+        lines = self.logged().splitlines()
         fatal = [match[1] for match in map(_FATAL.match, lines) if match]
         return " ".join(fatal or [line for line in lines if line.strip() and not _NOISE.match(line)][-1:])
-
-    def _logged(self) -> str:
-        self._log.seek(0)
-        return self._log.read().decode("utf-8", "replace")
-
-
-def _end(process: subprocess.Popen[bytes], *streams: IO[bytes] | None) -> None:
-    process.kill()
-    process.wait()
-    for stream in filter(None, streams):
-        with contextlib.suppress(BrokenPipeError):  # what was left in the buffer has no reader any more
-            stream.close()

@@ -1,58 +1,22 @@
 """The process that holds Caffe: loads nets and runs them layer by layer for `onnx2caffe.runtimes.pycaffe`.
 
-Run by path with any Python from 3.6 that has `caffe` and numpy; imports nothing of onnx2caffe.
+Run by path with any Python from 3.6 that has `caffe` and numpy; imports nothing of onnx2caffe but its neighbour here.
 
-A frame is an 8-byte little-endian length, that many bytes of JSON, and the float32 arrays whose shapes the JSON lists
-under "arrays". Frames come in on standard input and go out on what was standard output; whatever Caffe prints goes to
+Frames (frames.py) come in on standard input and go out on what was standard output; whatever Caffe prints goes to
 standard error. Lines `Running layer NAME` and `Copying weights` there say how far the work has come, as Caffe's own
 `Creating Layer NAME` does: they outlive an abort.
 """
 
-import json
 import os
-import struct
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from onnx2caffe.runtimes.workers.frames import Channel
+else:
+    from frames import Channel
 
 sys.path.pop(0)  # this folder: nothing in it may shadow the modules of the interpreter
-
-
-class Channel:
-    """Frames over the standard streams, which library code can then no longer touch."""
-
-    def __init__(self) -> None:
-        self.incoming: Any = os.fdopen(os.dup(0), "rb")
-        self.outgoing = os.fdopen(os.dup(1), "wb")
-        nothing = os.open(os.devnull, os.O_RDONLY)
-        os.dup2(nothing, 0)
-        os.close(nothing)
-        os.dup2(2, 1)
-
-    def receive(self) -> "tuple[dict[str, Any], list[Any]] | None":
-        """The next frame as (header, arrays); None at the end of the stream."""
-        import numpy as np
-
-        start = self.incoming.read(8)
-        if len(start) < 8:
-            return None
-        header = json.loads(self.incoming.read(struct.unpack("<Q", start)[0]).decode())
-        arrays = []
-        for shape in header["arrays"]:
-            array = np.empty(shape, np.float32)
-            self.incoming.readinto(array.reshape(-1).view(np.uint8))
-            arrays.append(array)
-        return header, arrays
-
-    def send(self, header: "dict[str, Any]", array: Any = None) -> None:
-        """Write a frame with at most one array."""
-        import numpy as np
-
-        header["arrays"] = [] if array is None else [array.shape]
-        text = json.dumps(header).encode()
-        self.outgoing.write(struct.pack("<Q", len(text)) + text)
-        if array is not None:
-            self.outgoing.write(array.reshape(-1).view(np.uint8))
-        self.outgoing.flush()
 
 
 def note(text: str) -> None:
@@ -81,9 +45,9 @@ def run(channel: Channel, net: Any, header: "dict[str, Any]", arrays: "list[Any]
         note("Running layer " + name)
         net._forward(number, number)
         for tap, blob in wanted.get(name, []) if number == last_of_name[name] else []:
-            channel.send({"tap": tap}, net.blobs[blob].data)
+            channel.send({"tap": tap}, [net.blobs[blob].data])
     for tap, blob in wanted.get("", []):
-        channel.send({"tap": tap}, net.blobs[blob].data)
+        channel.send({"tap": tap}, [net.blobs[blob].data])
 
 
 def main() -> None:

@@ -1,0 +1,131 @@
+"""Worker processes: a script of `workers/` in another Python, and the frames to and from it (workers/frames.py)."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import signal
+import struct
+import subprocess
+import tempfile
+import weakref
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+
+from onnx2caffe.errors import RuntimeCrash, RuntimeMissing
+from onnx2caffe.runtimes.base import Array
+
+__all__ = ["Process", "ending"]
+
+_SCRIPTS = Path(__file__).with_name("workers")
+
+
+class Process:
+    """One worker process; its first frame is kept as `hello`.
+
+    A frame that holds "refused" is the worker's refusal of the request before it; a subclass says in `refused` and
+    `died` what becomes of it and of the process's death.
+    """
+
+    def __init__(self, python: Path, script: str, variables: Mapping[str, str], package: str, hint: str) -> None:
+        """Start `script` with a Python that has `package`, with these environment variables.
+
+        Raises:
+            RuntimeMissing: `python` cannot be run or has no working `package`.
+
+        """
+        self._log = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115 - closed with the process it logs
+        try:
+            self._process = subprocess.Popen(
+                [str(python), str(_SCRIPTS / script)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=self._log,  # a pipe that nobody reads would fill up
+                env=variables,
+                start_new_session=True,  # Ctrl-C is for the parent, which then ends this process
+            )
+        except OSError as problem:
+            self._log.close()
+            raise RuntimeMissing(f"cannot run {python}: {problem.strerror}", hint) from None
+        self.end = weakref.finalize(self, _end, self._process, self._process.stdin, self._process.stdout, self._log)
+        try:
+            self.hello = self.receive()[0]
+        except RuntimeCrash:
+            reason = self.words()
+            self.end()
+            raise RuntimeMissing(f"{python} has no working {package}: {reason}", hint) from None
+
+    def send(self, header: Mapping[str, Any], arrays: Sequence[Array] = ()) -> None:
+        """Send a request."""
+        self._log.truncate(0)
+        self._log.seek(0)
+        arrays = [np.asarray(array, order="C") for array in arrays]
+        text = json.dumps({**header, "arrays": [(str(array.dtype), array.shape) for array in arrays]}).encode()
+        stream: Any = self._process.stdin
+        try:
+            stream.write(struct.pack("<Q", len(text)) + text)
+            for array in arrays:
+                stream.write(array.reshape(-1).view(np.uint8))
+            stream.flush()
+        except BrokenPipeError:
+            raise self.died(self._process.wait()) from None
+
+    def receive(self) -> tuple[dict[str, Any], list[Array]]:
+        """The next frame of the answer.
+
+        Raises:
+            RuntimeMissing: a refusal, or the process died (`RuntimeCrash`).
+
+        """
+        header = json.loads(self._read(struct.unpack("<Q", self._read(8))[0]))
+        arrays = []
+        for dtype, shape in header.pop("arrays"):
+            array = np.empty(shape, dtype)
+            self._fill(array.reshape(-1).view(np.uint8))
+            arrays.append(array)
+        if "refused" in header:
+            raise self.refused(header["refused"])
+        return header, arrays
+
+    def refused(self, words: str) -> RuntimeMissing:
+        """The error that a refusal stands for."""
+        return RuntimeCrash(words)
+
+    def died(self, code: int) -> RuntimeMissing:
+        """The error that the process's end with an exit code (negative: a signal) stands for."""
+        return RuntimeCrash(f"the process {ending(code)}: {self.words()}".removesuffix(": "))
+
+    def words(self) -> str:
+        """What the process said last."""
+        return " ".join([line for line in self.logged().splitlines() if line.strip()][-1:])
+
+    def logged(self) -> str:
+        """All that the process said since the last request."""
+        self._log.seek(0)
+        return self._log.read().decode("utf-8", "replace")
+
+    def _read(self, size: int) -> bytes:
+        buffer = np.empty(size, np.uint8)
+        self._fill(buffer)
+        return buffer.tobytes()
+
+    def _fill(self, buffer: Array) -> None:
+        stream: Any = self._process.stdout
+        if stream.readinto(buffer) < buffer.size:
+            raise self.died(self._process.wait())
+
+
+def ending(code: int) -> str:
+    """How a process ended, in words."""
+    return f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
+
+
+def _end(process: subprocess.Popen[bytes], *streams: IO[bytes] | None) -> None:
+    process.kill()
+    process.wait()
+    for stream in filter(None, streams):
+        with contextlib.suppress(BrokenPipeError):  # what was left in the buffer has no reader any more
+            stream.close()

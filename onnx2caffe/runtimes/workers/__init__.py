@@ -1,0 +1,1 @@
+"""What runs in other Pythons: started by path, importing nothing of onnx2caffe, only each other."""
