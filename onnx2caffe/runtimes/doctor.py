@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from onnx2caffe.errors import RuntimeMissing
+from onnx2caffe.runtimes.setup.tvm import PINS
 from onnx2caffe.targets.caffe import CAFFE
 
 __all__ = ["RuntimeStatus", "examine"]
@@ -25,7 +26,7 @@ class RuntimeStatus:
 
 def examine(caffe_python: Path | None = None) -> list[RuntimeStatus]:
     """The runtimes of the proof, in the order in which it uses them; `caffe_python` as for `pycaffe.find`."""
-    return [_ort(), _builtin(), _pycaffe(caffe_python)]
+    return [_ort(), _builtin(), _pycaffe(caffe_python), *map(_tvm, PINS)]
 
 
 def _ort() -> RuntimeStatus:
@@ -55,3 +56,14 @@ def _pycaffe(caffe_python: Path | None) -> RuntimeStatus:
     runtime.close()
     hint = "`onnx2caffe setup pycaffe` makes a Caffe that has all layers" if lacks else ""
     return RuntimeStatus("pycaffe", True, runtime.version(), str(runtime.python), lacks, hint)
+
+
+def _tvm(dialect: str) -> RuntimeStatus:
+    from onnx2caffe.runtimes import tvm
+
+    try:
+        runtime = tvm.find(dialect)
+    except RuntimeMissing as missing:
+        return RuntimeStatus(dialect, False, hint=f"{missing.message}; {missing.hint}")
+    runtime.close()
+    return RuntimeStatus(dialect, True, runtime.version(), str(runtime.python))

@@ -30,8 +30,10 @@ class Process:
     `died` what becomes of it and of the process's death.
     """
 
-    def __init__(self, python: Path, script: str, variables: Mapping[str, str], package: str, hint: str) -> None:
-        """Start `script` with a Python that has `package`, with these environment variables.
+    def __init__(
+        self, python: Path, script: Sequence[str], variables: Mapping[str, str], package: str, hint: str
+    ) -> None:
+        """Start a script (its name and arguments) with a Python that has `package`, with these environment variables.
 
         Raises:
             RuntimeMissing: `python` cannot be run or has no working `package`.
@@ -40,7 +42,7 @@ class Process:
         self._log = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115 - closed with the process it logs
         try:
             self._process = subprocess.Popen(
-                [str(python), str(_SCRIPTS / script)],
+                [str(python), str(_SCRIPTS / script[0]), *script[1:]],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=self._log,  # a pipe that nobody reads would fill up

@@ -153,7 +153,7 @@ class _Worker(Process):
             "GLOG_minloglevel": "0",  # INFO names the layer under construction
         }
         super().__init__(
-            python, "pycaffe_worker.py", {**variables, **own}, "caffe", f"`{_SETUP}` makes a Python with Caffe"
+            python, ["pycaffe_worker.py"], {**variables, **own}, "caffe", f"`{_SETUP}` makes a Python with Caffe"
         )
 
     def load(self, files: NetFiles) -> dict[str, Any]:

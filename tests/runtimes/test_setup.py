@@ -39,12 +39,12 @@ def test_elsewhere_than_on_linux_it_says_what_serves(monkeypatch, platform):
 
 
 def test_what_is_there_is_not_made_again(empty_cache, pycaffe, monkeypatch):
-    python = recipe.folder() / "env" / "bin" / "python"
+    python = recipe.environment().folder / "env" / "bin" / "python"
     python.parent.mkdir(parents=True)
     python.write_text(f'#!/bin/sh\nexec "{pycaffe.python}" "$@"\n')
     python.chmod(0o755)
     assert recipe.environment_python() is None
-    recipe.ready_mark().touch()
+    recipe.environment().mark.touch()
     monkeypatch.setenv("PATH", "")
     assert setup.install("pycaffe") == python
 

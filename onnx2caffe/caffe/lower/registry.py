@@ -12,13 +12,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from onnx2caffe.nodeview import Refused
+
 __all__ = ["ALTERNATIVES", "Alternative", "Refused", "lowers", "recipe"]
 
 _F = TypeVar("_F", bound=Callable[..., Any])
-
-
-class Refused(Exception):
-    """An alternative does not apply here; the text says why (attribute and value, or the target's rule)."""
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from onnx2caffe.errors import UsageError
 
 __all__ = ["INSTALLABLE", "Apt", "install"]
 
-INSTALLABLE = ("pycaffe",)
+INSTALLABLE = ("pycaffe", "relay", "relax")
 
 Apt = Literal["auto", "yes", "no"]
 """Install missing Debian packages: where this process may (root), always, or never."""
@@ -27,6 +27,10 @@ def install(name: str, *, apt: Apt = "auto", jobs: int | None = None, force: boo
     """
     if name not in INSTALLABLE:
         raise UsageError(f"there is nothing to set up by the name {name!r}", f"known: {', '.join(INSTALLABLE)}")
-    from onnx2caffe.runtimes.setup.pycaffe.install import install_pycaffe
+    if name == "pycaffe":
+        from onnx2caffe.runtimes.setup.pycaffe.install import install_pycaffe
 
-    return install_pycaffe(apt, jobs, force)
+        return install_pycaffe(apt, jobs, force)
+    from onnx2caffe.runtimes.setup.tvm import install_tvm
+
+    return install_tvm(name, force)

@@ -5,18 +5,15 @@ from __future__ import annotations
 import os
 import sys
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
 
 from onnx2caffe.errors import RuntimeMissing
-from onnx2caffe.runtimes import interpreter
 from onnx2caffe.runtimes.base import NetFiles, Tap
 from onnx2caffe.runtimes.pycaffe import PyCaffe
 from onnx2caffe.runtimes.setup import Apt
-from onnx2caffe.runtimes.setup.commands import run
+from onnx2caffe.runtimes.setup.environment import Environment
 from onnx2caffe.runtimes.setup.pycaffe import recipe
 from onnx2caffe.runtimes.setup.pycaffe.compile import make_package
 from onnx2caffe.runtimes.setup.pycaffe.debian import require_packages
@@ -45,54 +42,38 @@ def install_pycaffe(apt: Apt, jobs: int | None, force: bool) -> Path:
     if not sys.platform.startswith("linux"):
         raise RuntimeMissing(f"pycaffe is built on Linux only, not on {sys.platform}", recipe.INSTEAD)
     report = Report()
-    folder = recipe.folder()
-    folder.mkdir(parents=True, exist_ok=True)
-    with _alone(folder, report):
-        python = None if force else _working()
-        if python is None:
+    environment = recipe.environment()
+    with environment.alone("pycaffe", report):
+        if force or not _works(environment.ready):
             require_packages(apt, report)
-            python = _build(folder, jobs or len(os.sched_getaffinity(0)), report)
-    return python
+            _build(environment, jobs or len(os.sched_getaffinity(0)), report)
+    return environment.python
 
 
-def _working() -> Path | None:
-    """The Python of an earlier installation, if that still works: the Python it was made of may be gone."""
-    python = recipe.environment_python()
+def _works(python: Path | None) -> bool:
+    """Whether an earlier installation is there and works: the Python it was made of may be gone."""
     if python is None:
-        return None
+        return False
     try:
         PyCaffe(python).close()
     except RuntimeMissing:
-        return None
-    return python
+        return False
+    return True
 
 
-def _build(folder: Path, jobs: int, report: Report) -> Path:
-    recipe.ready_mark().unlink(missing_ok=True)
-    environment = folder / "env"
+def _build(environment: Environment, jobs: int, report: Report) -> None:
     with report.step("making an environment"):
-        run([sys.executable, "-m", "venv", "--clear", environment], interpreter.environment(), recipe.INSTEAD)
-        python = environment / "bin" / "python"
-        _pip(python, *recipe.BUILD_PACKAGES, *recipe.RUN_PACKAGES)
-    with tempfile.TemporaryDirectory(dir=folder) as scratch:
+        environment.make(*recipe.BUILD_PACKAGES, *recipe.RUN_PACKAGES)
+    with tempfile.TemporaryDirectory(dir=environment.folder) as scratch:
         work = Path(scratch)
         with report.step("fetching the sources"):
-            unpack(fetch(python, work), work / "source")
+            unpack(fetch(environment.python, work), work / "source")
         with report.step(f"compiling Caffe, {jobs} at a time"):
-            package = make_package(work / "source", work, python, jobs)
-        wheel = write_wheel(package, work / "source" / "LICENSE", folder)
-    _pip(python, "--no-deps", "--force-reinstall", str(wheel))
-    _smoke_test(python)
-    recipe.ready_mark().touch()
-    return python
-
-
-def _pip(python: Path, *arguments: str) -> None:
-    run(
-        [python, "-m", "pip", "install", "-q", "--disable-pip-version-check", *arguments],
-        interpreter.environment(),
-        recipe.INSTEAD,
-    )
+            package = make_package(work / "source", work, environment.python, jobs)
+        wheel = write_wheel(package, work / "source" / "LICENSE", environment.folder)
+    environment.pip("--no-deps", "--force-reinstall", str(wheel))
+    _smoke_test(environment.python)
+    environment.mark.touch()
 
 
 def _smoke_test(python: Path) -> None:
@@ -113,17 +94,3 @@ def _smoke_test(python: Path) -> None:
             caffe.close()
     if not np.allclose(result[tap], expected, atol=1e-4):
         raise RuntimeMissing("the Caffe that was built computes wrong numbers", recipe.INSTEAD)
-
-
-@contextmanager
-def _alone(folder: Path, report: Report) -> Iterator[None]:
-    """Hold the folder's lock: two builds at a time would overwrite each other."""
-    import fcntl
-
-    with (folder / "lock").open("w") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            report.say("waiting for another `onnx2caffe setup pycaffe`")
-            fcntl.flock(lock, fcntl.LOCK_EX)
-        yield

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from pathlib import Path
 
+from onnx2caffe.runtimes.setup.environment import Environment
 from onnx2caffe.runtimes.setup.places import cache
 
 __all__ = [
@@ -14,9 +15,8 @@ __all__ = [
     "SDIST",
     "SOURCES",
     "VERSION",
+    "environment",
     "environment_python",
-    "folder",
-    "ready_mark",
 ]
 
 SOURCES = Path(__file__).parent / "src"
@@ -41,21 +41,16 @@ INSTEAD = (
 )
 
 
-def folder() -> Path:
-    """The folder of this version of the builder: a digest of what decides the result names it."""
+def environment() -> Environment:
+    """The environment of this version of the builder: a digest of what decides the result names its folder."""
     here = Path(__file__).parent
     files = [here / name for name in _DECIDING] + [path for path in SOURCES.rglob("*") if path.is_file()]
     digest = hashlib.sha256()
     for path in sorted(files):
         digest.update(path.name.encode() + b"\0" + path.read_bytes())
-    return cache() / "pycaffe" / digest.hexdigest()[:10]
-
-
-def ready_mark() -> Path:
-    """A file that lies in the folder once everything there works."""
-    return folder() / "ready"
+    return Environment(cache() / "pycaffe" / digest.hexdigest()[:10], INSTEAD)
 
 
 def environment_python() -> Path | None:
     """The Python of the environment that `onnx2caffe setup pycaffe` made, or None."""
-    return folder() / "env" / "bin" / "python" if ready_mark().exists() else None
+    return environment().ready

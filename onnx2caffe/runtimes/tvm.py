@@ -1,0 +1,156 @@
+"""The `relay` and `relax` runtimes: TVM in a process of its own Python, which makes, builds and runs programs."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from onnx2caffe.errors import RuntimeCrash, RuntimeMissing
+from onnx2caffe.runtimes import interpreter
+from onnx2caffe.runtimes.base import Array
+from onnx2caffe.runtimes.process import Process
+from onnx2caffe.runtimes.setup.tvm import environment_python
+
+__all__ = ["CallFault", "Tvm", "find"]
+
+
+class CallFault(Exception):
+    """TVM does not take call `number` of a program, or infers another type for it; the text is TVM's."""
+
+    def __init__(self, number: int, text: str) -> None:
+        super().__init__(text)
+        self.number = number
+
+
+def variable(dialect: str) -> str:
+    """The environment variable that names the Python of a dialect."""
+    return f"ONNX2CAFFE_{dialect.upper()}_PYTHON"
+
+
+def find(dialect: str) -> Tvm:
+    """A running TVM with a dialect: of $ONNX2CAFFE_…_PYTHON, else this Python, else `setup`'s.
+
+    Raises:
+        RuntimeMissing: there is none, or the Python asked for has no TVM with this dialect.
+
+    """
+    asked = os.environ.get(variable(dialect))
+    if asked:
+        return Tvm(Path(asked), dialect)
+    tried = []
+    if importlib.util.find_spec("tvm") is not None:
+        try:
+            return Tvm(Path(sys.executable), dialect, dict(os.environ))
+        except RuntimeMissing as problem:  # the other dialect's
+            tried.append(problem.message)
+    made = environment_python(dialect)
+    if made:
+        return Tvm(made, dialect)
+    raise RuntimeMissing("\n".join([f"no TVM with {dialect} found", *tried]), _hint(dialect))
+
+
+def _hint(dialect: str) -> str:
+    return f"`onnx2caffe setup {dialect}` makes one; or {variable(dialect)}=PATH of a Python that has it"
+
+
+class Tvm:
+    """TVM in a worker process that is started at once, and again after it died. It holds one program at a time."""
+
+    def __init__(self, python: Path, dialect: str, variables: Mapping[str, str] | None = None) -> None:
+        """Start the worker, with these environment variables instead of `interpreter.environment()`.
+
+        Raises:
+            RuntimeMissing: `python` cannot be run or has no TVM with this dialect.
+
+        """
+        self.name = dialect
+        self.python = python
+        own = {"TOPHUB_LOCATION": "NONE"}  # else every build tries to download schedules
+        self._variables = {**(interpreter.environment() if variables is None else variables), **own}
+        self._worker: _Worker | None = None
+        self._hello = self._started().hello
+
+    def version(self) -> str:
+        """E.g. "tvm 0.19.0 (python 3.11.7)"."""
+        return f"tvm {self._hello['tvm']} (python {self._hello['python']})"
+
+    @property
+    def links(self) -> bool:
+        """Whether there is a C++ compiler that links shared libraries for this machine."""
+        return bool(self._hello["compiler"])
+
+    def load(self, program: Mapping[str, Any], constants: Sequence[Array]) -> None:
+        """Make a module of a program (JSON of `tvm.program.Program`).
+
+        Raises:
+            CallFault: TVM refuses a call, or infers another type for it.
+            RuntimeCrash: TVM died.
+
+        """
+        self._ask({"do": "load", "program": program}, constants)
+
+    def build(
+        self, target: Mapping[str, Any], opt_level: int, outputs: Sequence[Mapping[str, int]] | None = None
+    ) -> None:
+        """Compile the loaded program for a target; `outputs`: other results than its own.
+
+        Raises:
+            RuntimeCrash: TVM cannot; with its own words.
+
+        """
+        given = None if outputs is None else [dict(reference) for reference in outputs]
+        self._ask({"do": "build", "target": dict(target), "opt_level": opt_level, "outputs": given})
+
+    def run(self, arrays: Sequence[Array]) -> list[Array]:
+        """Run what was built last, on one array per input.
+
+        Raises:
+            RuntimeCrash: TVM failed.
+
+        """
+        return self._ask({"do": "run"}, arrays)
+
+    def write(self, stem: Path, library: Path | None) -> None:
+        """Write the loaded program: `stem` with `.json`, `.params` and the text's suffix; `library` if it was built."""
+        self._ask({"do": "write", "stem": str(stem), "library": None if library is None else str(library)})
+
+    def close(self) -> None:
+        """End the worker; the next request starts another, without a program."""
+        if self._worker is not None:
+            self._worker.end()
+            self._worker = None
+
+    def _started(self) -> _Worker:
+        if self._worker is None:
+            self._worker = _Worker(self.python, self.name, self._variables)
+        return self._worker
+
+    def _ask(self, header: Mapping[str, Any], arrays: Sequence[Array] = ()) -> list[Array]:
+        worker = self._started()
+        try:
+            worker.send(header, arrays)
+            answer, results = worker.receive()
+        except _Refusal:
+            raise
+        except BaseException:  # the stream may stand in the middle of a frame
+            self.close()
+            raise
+        if "fault" in answer:
+            raise CallFault(answer["fault"], answer["text"])
+        return results
+
+
+class _Refusal(RuntimeCrash):
+    """TVM raised an error; the worker lives on."""
+
+
+class _Worker(Process):
+    def __init__(self, python: Path, dialect: str, variables: Mapping[str, str]) -> None:
+        super().__init__(python, ["tvm_worker.py", dialect], variables, f"tvm with {dialect}", _hint(dialect))
+
+    def refused(self, words: str) -> RuntimeMissing:
+        return _Refusal(f"TVM failed: {words}")

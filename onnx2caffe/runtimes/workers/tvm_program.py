@@ -1,0 +1,54 @@
+"""A program as the workers read it (JSON of onnx2caffe/tvm/program.py), and what both dialects' workers share.
+
+A reference is {"input": n}, {"constant": n} or {"call": n}, with "item" for one result of a call that has several.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+__all__ = ["CallFault", "Type", "last_words", "looked_up", "mismatch", "resolved"]
+
+Type = tuple[str, tuple[int, ...]]
+"""Element type and shape."""
+
+_LONGEST = 600
+
+
+class CallFault(Exception):
+    """TVM does not take call `number` of a program, or gives it another type than the program says."""
+
+    def __init__(self, number: int, text: str) -> None:
+        super().__init__(text)
+        self.number = number
+
+
+def resolved(argument: Any, value: Callable[[dict[str, int]], Any]) -> Any:
+    """An argument with `value(reference)` in place of every reference; lists become tuples."""
+    if isinstance(argument, dict):
+        return value(argument)
+    if isinstance(argument, list):
+        return tuple(resolved(item, value) for item in argument)
+    return argument
+
+
+def looked_up(root: Any, name: str) -> Any:
+    """The function of a dotted name below `root`."""
+    for part in name.split("."):
+        root = getattr(root, part)
+    return root
+
+
+def mismatch(expected: list[Any], found: list[Type]) -> str:
+    """What to say where TVM infers other types than a call's own; "" where they agree."""
+    wanted = [(dtype, tuple(shape)) for dtype, shape in expected]
+    return "" if wanted == found else f"TVM infers {found}, expected {wanted}"
+
+
+def last_words(problem: Exception) -> str:
+    """What an error of TVM says, without its stack."""
+    lines = [line.strip() for line in str(problem).splitlines() if line.strip()]
+    telling = [line for line in lines if "Check failed" in line or "Error" in line] or lines
+    text = telling[-1] if telling else type(problem).__name__
+    return text[:_LONGEST]

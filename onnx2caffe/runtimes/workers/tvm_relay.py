@@ -1,0 +1,147 @@
+"""Programs as Relay modules (TVM 0.19, the last that has Relay)."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from onnx2caffe.runtimes.workers.tvm_program import CallFault, Type, last_words, looked_up, mismatch, resolved
+else:
+    from tvm_program import CallFault, last_words, looked_up, mismatch, resolved
+
+os.environ.setdefault("TOPHUB_LOCATION", "NONE")  # else every build tries to download schedules
+
+import tvm
+from tvm import relay
+from tvm.contrib import graph_executor
+
+__all__ = ["Module"]
+
+_CONFIG = {
+    # Common subexpressions become `let`s, for which this TVM writes debug records that newer LLVMs refuse.
+    "tir.disable_cse_tir": True,
+}
+
+
+class Module:
+    """A program as a Relay module; weights are variables until it is built."""
+
+    suffix = ".relay.txt"
+
+    def __init__(self, program: dict[str, Any], constants: list[Any]) -> None:
+        """Make the module.
+
+        Raises:
+            CallFault: TVM refuses a call, or infers another type for it.
+
+        """
+        self._program = program
+        self._inputs = [relay.var(i["name"], shape=i["shape"], dtype=i["dtype"]) for i in program["inputs"]]
+        self._weights: dict[str, Any] = {}
+        self._constants = [
+            self._constant(c["name"], array) for c, array in zip(program["constants"], constants, strict=True)
+        ]
+        self._results: list[Any] = []
+        for number, call in enumerate(program["calls"]):
+            self._results.append(self._called(number, call))
+        self._check()
+        self._library: Any = None
+
+    def _constant(self, name: str, array: Any) -> Any:
+        if not name:
+            return relay.const(array, str(array.dtype))
+        self._weights[name] = tvm.nd.array(array)
+        return relay.var(name, shape=array.shape, dtype=str(array.dtype))
+
+    def _value(self, reference: dict[str, int]) -> Any:
+        if "input" in reference:
+            return self._inputs[reference["input"]]
+        if "constant" in reference:
+            return self._constants[reference["constant"]]
+        result = self._results[reference["call"]]
+        return result[reference["item"]] if "item" in reference else result
+
+    def _called(self, number: int, call: dict[str, Any]) -> Any:
+        args, attributes = resolved(call["args"], self._value), resolved(list(call["attrs"].values()), self._value)
+        try:
+            return looked_up(relay, call["fn"])(*args, **dict(zip(call["attrs"], attributes)))  # noqa: B905
+        except Exception as problem:
+            raise CallFault(number, last_words(problem)) from problem
+
+    def _module(self, values: list[Any], bare: bool = False) -> Any:
+        """The module whose results are these; one value is no tuple if `bare`."""
+        variables = [*self._inputs, *(c for c in self._constants if isinstance(c, relay.Var))]
+        body = values[0] if bare and len(values) == 1 else relay.Tuple(values)
+        return relay.transform.InferType()(tvm.IRModule.from_expr(relay.Function(variables, body)))
+
+    def _types(self, count: int) -> list[list[Type]]:
+        """The types of the results of the first `count` calls."""
+        calls = self._program["calls"][:count]
+        lists = [
+            [result[i] for i in range(len(call["types"]))] if call["several"] else [result]
+            for call, result in zip(calls, self._results)  # noqa: B905
+        ]
+        fields = iter(self._module([value for values in lists for value in values])["main"].ret_type.fields)
+        return [[_type(next(fields)) for _ in values] for values in lists]
+
+    def _check(self) -> None:
+        calls = self._program["calls"]
+        try:
+            found = self._types(len(calls))
+        except Exception as problem:
+            raise self._first_fault(problem) from problem
+        for number, (call, types) in enumerate(zip(calls, found)):  # noqa: B905
+            if text := mismatch(call["types"], types):
+                raise CallFault(number, text)
+
+    def _first_fault(self, problem: Exception) -> CallFault:
+        """The first call that type inference does not take: fewer than `good` + 1 calls pass, `bad` do not."""
+        good, bad = 0, len(self._program["calls"])
+        while bad - good > 1:
+            middle = (good + bad) // 2
+            try:
+                self._types(middle)
+                good = middle
+            except Exception as earlier:
+                bad, problem = middle, earlier
+        return CallFault(bad - 1, last_words(problem))
+
+    def _wanted(self, outputs: list[dict[str, int]] | None) -> list[Any]:
+        return [self._value(reference) for reference in (outputs or self._program["outputs"])]
+
+    def build(self, target: dict[str, Any], opt_level: int, outputs: list[dict[str, int]] | None) -> None:
+        """Compile; `outputs`: other results than the program's own."""
+        module = self._module(self._wanted(outputs), bare=True)
+        with tvm.transform.PassContext(opt_level=opt_level, config=_CONFIG):
+            self._library = relay.build(module, target=tvm.target.Target(target), params=self._weights)
+
+    def run(self, arrays: list[Any]) -> list[Any]:
+        """Run what was built for this machine: one array per input, in order; one per output."""
+        runner = graph_executor.GraphModule(self._library["default"](tvm.cpu()))
+        for information, array in zip(self._program["inputs"], arrays):  # noqa: B905
+            runner.set_input(information["name"], array)
+        runner.run()
+        return [runner.get_output(i).numpy() for i in range(runner.get_num_outputs())]
+
+    def write(self, stem: str) -> None:
+        """Write the module as text, as JSON, and its weights."""
+        module = self._module(self._wanted(None), bare=True)
+        Path(stem + self.suffix).write_text(module.astext(show_meta_data=False), encoding="utf-8")
+        Path(stem + ".json").write_text(tvm.ir.save_json(module), encoding="utf-8")
+        Path(stem + ".params").write_bytes(relay.save_param_dict(self._weights))
+
+    def write_library(self, path: str) -> None:
+        """Write what was built."""
+        self._library.export_library(path)
+
+
+def compiler() -> str | None:
+    """The C++ compiler that links libraries, if there is one."""
+    found = tvm.contrib.cc.get_cc()
+    return str(found) if found else None
+
+
+def _type(inferred: Any) -> Type:
+    return str(inferred.dtype), tuple(int(d) for d in inferred.shape)

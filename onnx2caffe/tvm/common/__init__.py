@@ -1,0 +1,1 @@
+"""Emitters that hold in both dialects, by family."""

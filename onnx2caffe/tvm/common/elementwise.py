@@ -1,0 +1,24 @@
+"""Arithmetic and activations that are one operator of the same name in both dialects."""
+
+from __future__ import annotations
+
+from onnx2caffe.tvm.net import Net, Op, Value
+from onnx2caffe.tvm.registry import BOTH, emits
+
+__all__: list[str] = []
+
+_SAME = {
+    "Add": "add",
+    "Div": "divide",
+    "Mul": "multiply",
+    "Relu": "nn.relu",
+    "Sigmoid": "sigmoid",
+    "Sub": "subtract",
+    "Tanh": "tanh",
+}
+
+
+@emits(BOTH, *_SAME)
+def _same(op: Op, net: Net) -> Value:
+    """The operator with ONNX's meaning."""
+    return net(_SAME[op.type], *op.values)

@@ -1,0 +1,117 @@
+"""Canonical model → program of a dialect: every node through its emitter, all that cannot be gathered."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import onnx_ir as ir
+
+from onnx2caffe import canon
+from onnx2caffe.errors import Blocked, NotConvertible
+from onnx2caffe.nodeview import Refused
+from onnx2caffe.tvm.families import load_families
+from onnx2caffe.tvm.net import Net, Op, Value
+from onnx2caffe.tvm.program import Input, Program, Type
+from onnx2caffe.tvm.registry import emitter
+from onnx2caffe.tvm.relax.net import RelaxNet
+from onnx2caffe.tvm.relay.net import RelayNet
+
+__all__ = ["Emitted", "emit"]
+
+_NETS: dict[str, type[Net]] = {"relay": RelayNet, "relax": RelaxNet}
+_HINT = "--output TENSOR ends the model in front of them; --dialect picks the other dialect"
+
+
+@dataclass
+class Emitted:
+    """A program, the value in it of every canonical value, and the calls [first, stop) made for each node."""
+
+    program: Program
+    values: dict[ir.Value, Value] = field(default_factory=dict)
+    calls: dict[ir.Node, tuple[int, int]] = field(default_factory=dict)
+
+    def maker(self, value: ir.Value) -> str:
+        """The TVM operators that compute a value, in order."""
+        node = value.producer()
+        if node is None or node not in self.calls:
+            return "input"
+        return " · ".join(call.fn for call in self.program.calls[slice(*self.calls[node])]) or node.op_type
+
+
+def emit(model: ir.Model, dialect: str) -> Emitted:
+    """The program of a canonical model.
+
+    Raises:
+        NotConvertible: names every node that has no emitter, or that its emitter refuses.
+
+    """
+    load_families()
+    emitting = _Emitting(dialect)
+    for value in model.graph.inputs:
+        emitting.input(value)
+    for node in model.graph:
+        emitting.visit(node)
+    if emitting.blocked:
+        raise NotConvertible(emitting.blocked, _HINT)
+    return emitting.finished(model.graph.outputs)
+
+
+class _Emitting:
+    def __init__(self, dialect: str) -> None:
+        self._dialect = dialect
+        self._net = _NETS[dialect]()
+        self._emitted = Emitted(self._net.program)
+        self.blocked: list[Blocked] = []
+
+    def input(self, value: ir.Value) -> None:
+        if value.dtype == ir.DataType.STRING:
+            self.blocked.append(Blocked(value.name or "", "graph input", ("TVM has no strings",)))
+            return
+        name = self._net.identifier(value.name or "input")
+        program = self._net.program
+        program.inputs.append(Input(name, Type(canon.dtype(value).numpy().name, canon.shape(value))))
+        reference = {"input": len(program.inputs) - 1}
+        self._emitted.values[value] = Value(reference, program.inputs[-1].type)
+
+    def visit(self, node: ir.Node) -> None:
+        """Emit a node; what reads a blocked one is not visited, its types may be unknown."""
+        known = self._emitted.values
+        if any(v is not None and v.const_value is None and v not in known for v in node.inputs):
+            return
+        if reason := node.meta.get("opaque"):
+            self._block(node, str(reason))
+            return
+        function = emitter(self._dialect, node.op_type)
+        if function is None:
+            self._block(node, f"there is no emitter for {node.op_type} in {self._dialect}")
+            return
+        self._net.node = node.name or node.op_type
+        start = len(self._net.program.calls)
+        op = Op(node, self._net, known)
+        try:
+            result = function(op, self._net)
+        except Refused as problem:
+            self._block(node, str(problem))
+            return
+        self._bind(op, [result] if isinstance(result, Value) else list(result))
+        self._emitted.calls[node] = (start, len(self._net.program.calls))
+
+    def _bind(self, op: Op, results: Sequence[Value]) -> None:
+        for index, (value, result) in enumerate(zip(op.node.outputs, results, strict=True)):
+            if value.name and result.type != op.types[index]:
+                raise TypeError(f"the emitter of {op.type} gives {result.type}, ONNX has {op.types[index]}")
+            self._emitted.values[value] = result
+
+    def _block(self, node: ir.Node, reason: str) -> None:
+        names = canon.sources(node) or (node.name or "",)
+        self.blocked.append(Blocked(", ".join(names), node.op_type, (reason,)))
+
+    def finished(self, outputs: Sequence[ir.Value]) -> Emitted:
+        for value in outputs:
+            if value not in self._emitted.values:
+                array = canon.const(value)
+                assert array is not None, f"{value.name!r} was not emitted"
+                self._emitted.values[value] = self._net.const(array, value.name or "")
+            self._net.program.outputs.append(self._emitted.values[value].reference)
+        return self._emitted

@@ -1,0 +1,203 @@
+"""What emitters write into: a program under construction, and the words that both dialects have under other names."""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import onnx_ir as ir
+
+from onnx2caffe import canon
+from onnx2caffe.canon import Shape
+from onnx2caffe.nodeview import NodeView
+from onnx2caffe.tvm.program import Array, Call, Constant, Program, Reference, Type
+
+__all__ = ["Net", "Op", "Value"]
+
+
+@dataclass(frozen=True, eq=False)
+class Value:
+    """A tensor of a program. `array`: its value where it is constant."""
+
+    reference: Reference
+    type: Type
+    array: Array | None = None
+
+    @property
+    def shape(self) -> Shape:
+        """Its shape."""
+        return self.type.shape
+
+    @property
+    def dtype(self) -> str:
+        """Numpy's name of its element type."""
+        return self.type.dtype
+
+    @property
+    def rank(self) -> int:
+        """The number of its axes."""
+        return len(self.shape)
+
+
+class Op(NodeView):
+    """A canonical node together with the program's values of its inputs."""
+
+    def __init__(self, node: ir.Node, net: Net, values: dict[ir.Value, Value]) -> None:
+        super().__init__(node)
+        self._net = net
+        self._values = values
+
+    def value(self, index: int = 0) -> Value:
+        """Input `index`, which must be there."""
+        value = self.node.inputs[index]
+        assert value is not None
+        if value not in self._values:
+            array = canon.const(value)
+            assert array is not None, f"{value.name!r} was not emitted"
+            self._values[value] = self._net.const(array, value.name or "")
+        return self._values[value]
+
+    def optional(self, index: int) -> Value | None:
+        """Input `index`, or None where it is absent."""
+        return self.value(index) if self.has(index) else None
+
+    @property
+    def values(self) -> list[Value]:
+        """All inputs of a variadic op."""
+        return [self.value(i) for i in range(len(self))]
+
+    @property
+    def types(self) -> list[Type]:
+        """What the outputs must be."""
+        return [Type(canon.dtype(v).numpy().name, canon.shape(v)) for v in self.node.outputs]
+
+
+class Net(abc.ABC):
+    """A program under construction, for the node at hand.
+
+    `net(fn, *args, **attrs)` adds a call. Its result has the shape that its tensor arguments broadcast to and the first
+    one's element type, unless `shape` and `dtype` say otherwise; the worker stops where TVM infers something else.
+    """
+
+    def __init__(self) -> None:
+        self.program = Program()
+        self.node = ""
+        self._names: set[str] = set()
+
+    def __call__(
+        self, fn: str, *args: Any, shape: Sequence[int] | None = None, dtype: str | None = None, **attrs: Any
+    ) -> Value:
+        """The one result of a call."""
+        tensors = [arg for arg in args if isinstance(arg, Value)]
+        result = Type(
+            tensors[0].dtype if dtype is None else dtype,
+            np.broadcast_shapes(*(t.shape for t in tensors)) if shape is None else tuple(shape),
+        )
+        return Value(self._add(fn, args, attrs, [result], several=False), result)
+
+    def many(self, fn: str, *args: Any, types: Sequence[Type], **attrs: Any) -> list[Value]:
+        """The results of a call that gives a tuple."""
+        reference = self._add(fn, args, attrs, types, several=True)
+        return [Value({**reference, "item": i}, one) for i, one in enumerate(types)]
+
+    def _add(
+        self, fn: str, args: Sequence[Any], attrs: Mapping[str, Any], types: Sequence[Type], several: bool
+    ) -> Reference:
+        plain = {name: _plain(value) for name, value in attrs.items()}
+        self.program.calls.append(Call(fn, [_plain(arg) for arg in args], plain, types, several, self.node))
+        return {"call": len(self.program.calls) - 1}
+
+    def const(self, array: Array | float, name: str = "") -> Value:
+        """A constant: an array, or a number as a float32 scalar. Scalars stand in the module, others are weights."""
+        array = np.asarray(array, None if isinstance(array, np.ndarray | np.generic) else np.float32)
+        label = self.identifier(name or f"{self.node}_const") if array.ndim else ""
+        self.program.constants.append(Constant(label, array))
+        reference = {"constant": len(self.program.constants) - 1}
+        return Value(reference, Type(array.dtype.name, array.shape), array)
+
+    def like(self, number: float, value: Value) -> Value:
+        """A scalar constant of a value's element type."""
+        return self.const(np.array(number, value.dtype))
+
+    def identifier(self, name: str) -> str:
+        """A name that is an identifier in C, Python and Relay, and used nowhere else in the program."""
+        plain = "".join(c if c.isascii() and c.isalnum() else "_" for c in name)
+        plain = f"t_{plain}" if not plain[:1].isalpha() else plain
+        found, count = plain, 1
+        while found in self._names:
+            count += 1
+            found = f"{plain}_{count}"
+        self._names.add(found)
+        return found
+
+    # The words. Those of constants are computed here.
+
+    def reshape(self, x: Value, shape: Sequence[int]) -> Value:
+        """`x` in C order with another shape."""
+        if x.shape == tuple(shape):
+            return x
+        if x.array is not None:
+            return self.const(x.array.reshape(shape))
+        return self("reshape", x, list(shape), shape=shape)
+
+    def transpose(self, x: Value, perm: Sequence[int]) -> Value:
+        """Axis `perm[i]` of `x` becomes axis i."""
+        if list(perm) == list(range(x.rank)):
+            return x
+        if x.array is not None:
+            return self.const(np.ascontiguousarray(x.array.transpose(perm)))
+        return self._transpose(x, list(perm), [x.shape[axis] for axis in perm])
+
+    def cast(self, x: Value, dtype: str) -> Value:
+        """`x` with another element type, as TVM casts."""
+        if x.dtype == dtype:
+            return x
+        if x.array is not None:
+            return self.const(x.array.astype(dtype))
+        return self._cast(x, dtype)
+
+    def broadcast(self, x: Value, shape: Sequence[int]) -> Value:
+        """`x` repeated to `shape`."""
+        if x.shape == tuple(shape):
+            return x
+        return self("broadcast_to", x, list(shape), shape=shape)
+
+    @abc.abstractmethod
+    def _transpose(self, x: Value, perm: list[int], shape: list[int]) -> Value: ...
+
+    @abc.abstractmethod
+    def _cast(self, x: Value, dtype: str) -> Value: ...
+
+    @abc.abstractmethod
+    def concat(self, parts: Sequence[Value], axis: int) -> Value:
+        """Values one after another along an axis."""
+
+    @abc.abstractmethod
+    def slice(self, x: Value, starts: Sequence[int], stops: Sequence[int], steps: Sequence[int]) -> Value:
+        """`x[start:stop:step]` on every axis, all positive and inside."""
+
+    @abc.abstractmethod
+    def take(self, x: Value, indices: Value, axis: int) -> Value:
+        """`x` at `indices` (0 … size - 1) of an axis."""
+
+    @abc.abstractmethod
+    def pad(self, x: Value, before: Sequence[int], after: Sequence[int], mode: str, value: float) -> Value:
+        """`x` extended on every axis; `mode` as ONNX says: constant, reflect, edge."""
+
+    @abc.abstractmethod
+    def matmul(self, a: Value, b: Value) -> Value:
+        """The matrix product of numpy.matmul."""
+
+
+def _plain(argument: Any) -> Any:
+    """An argument as JSON has it."""
+    if isinstance(argument, Value):
+        return dict(argument.reference)
+    if isinstance(argument, list | tuple):
+        return [_plain(item) for item in argument]
+    if isinstance(argument, np.generic):
+        return argument.item()
+    return argument

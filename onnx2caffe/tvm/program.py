@@ -1,0 +1,94 @@
+"""A program: the list of TVM calls that a model becomes, in no dialect's own objects, for a worker to make a module of.
+
+`to_json` and the constants' arrays are all a worker gets (runtimes/workers/tvm_program.py reads it).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from onnx2caffe.canon import Shape
+
+__all__ = ["Array", "Call", "Constant", "Input", "Program", "Reference", "Type"]
+
+Array = np.ndarray[Any, Any]
+
+Reference = Mapping[str, int]
+"""{"input": n}, {"constant": n} or {"call": n}, with "item" for one result of a call that has several."""
+
+
+@dataclass(frozen=True)
+class Type:
+    """What a tensor is: numpy's name of its element type, and its shape."""
+
+    dtype: str
+    shape: Shape
+
+
+@dataclass(frozen=True)
+class Input:
+    """An input of the module: its name there (an identifier) and its type."""
+
+    name: str
+    type: Type
+
+
+@dataclass(frozen=True)
+class Constant:
+    """A constant: weights have a name, by which the module takes them; small ones stand in the module, named ""."""
+
+    name: str
+    array: Array
+
+
+@dataclass(frozen=True)
+class Call:
+    """A call of a TVM operator.
+
+    `fn`: its Python name below `tvm.relay` or `tvm.relax.op`. `args`, `attrs`: references, numbers, texts, and lists of
+    these. `types`: what it must give; `several`: as a tuple. `node`: the name of the ONNX node it was made for.
+    """
+
+    fn: str
+    args: Sequence[Any]
+    attrs: Mapping[str, Any]
+    types: Sequence[Type]
+    several: bool
+    node: str
+
+
+@dataclass
+class Program:
+    """Calls in order, what they start from and what they give."""
+
+    inputs: list[Input] = field(default_factory=list)
+    constants: list[Constant] = field(default_factory=list)
+    calls: list[Call] = field(default_factory=list)
+    outputs: list[Reference] = field(default_factory=list)
+
+    @property
+    def arrays(self) -> list[Array]:
+        """The constants' arrays, which go beside the JSON."""
+        return [constant.array for constant in self.constants]
+
+    def to_json(self) -> dict[str, Any]:
+        """All but the arrays, as plain data."""
+        return {
+            "inputs": [{"name": i.name, "dtype": i.type.dtype, "shape": i.type.shape} for i in self.inputs],
+            "constants": [{"name": c.name} for c in self.constants],
+            "calls": [
+                {
+                    "fn": call.fn,
+                    "args": list(call.args),
+                    "attrs": dict(call.attrs),
+                    "types": [(t.dtype, t.shape) for t in call.types],
+                    "several": call.several,
+                }
+                for call in self.calls
+            ],
+            "outputs": [dict(reference) for reference in self.outputs],
+        }

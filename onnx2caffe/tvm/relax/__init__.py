@@ -1,0 +1,1 @@
+"""Emitters for Relax, by family."""

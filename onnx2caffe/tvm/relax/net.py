@@ -1,0 +1,47 @@
+"""The words of Relax."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from onnx2caffe.decompose.matmul import product
+from onnx2caffe.tvm.net import Net, Value
+
+__all__ = ["RelaxNet"]
+
+_PAD_MODES = {"constant": "constant", "reflect": "reflect", "edge": "replicate"}
+
+
+class RelaxNet(Net):
+    """A Relax program under construction."""
+
+    def _transpose(self, x: Value, perm: list[int], shape: list[int]) -> Value:
+        return self("permute_dims", x, perm, shape=shape)
+
+    def _cast(self, x: Value, dtype: str) -> Value:
+        return self("astype", x, dtype, dtype=dtype)
+
+    def concat(self, parts: Sequence[Value], axis: int) -> Value:  # noqa: D102 - as the base
+        shape = list(parts[0].shape)
+        shape[axis] = sum(part.shape[axis] for part in parts)
+        return self("concat", list(parts), axis, shape=shape, dtype=parts[0].dtype)
+
+    def slice(self, x: Value, starts: Sequence[int], stops: Sequence[int], steps: Sequence[int]) -> Value:  # noqa: D102
+        shape = [len(range(*bounds)) for bounds in zip(starts, stops, steps, strict=True)]
+        return self("strided_slice", x, list(range(x.rank)), list(starts), list(stops), list(steps), shape=shape)
+
+    def take(self, x: Value, indices: Value, axis: int) -> Value:  # noqa: D102
+        shape = (*x.shape[:axis], *indices.shape, *x.shape[axis + 1 :])
+        return self("take", x, indices, shape=shape, axis=axis)
+
+    def pad(self, x: Value, before: Sequence[int], after: Sequence[int], mode: str, value: float) -> Value:  # noqa: D102
+        shape = [b + n + a for b, n, a in zip(before, x.shape, after, strict=True)]
+        widths = [width for pair in zip(before, after, strict=True) for width in pair]
+        return self("nn.pad", x, widths, shape=shape, pad_mode=_PAD_MODES[mode], pad_value=value)
+
+    def matmul(self, a: Value, b: Value) -> Value:
+        """`matmul` is numpy's, of any ranks; only sizes of 0 it does not take."""
+        shape = product(a.shape, b.shape).result
+        if 0 in (*a.shape, *b.shape):
+            return self("zeros", shape, a.dtype, shape=shape, dtype=a.dtype)
+        return self("matmul", a, b, shape=shape)

@@ -1,0 +1,67 @@
+"""The words of Relay."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from onnx2caffe.canon import Shape
+from onnx2caffe.decompose.matmul import product
+from onnx2caffe.tvm.net import Net, Value
+
+__all__ = ["RelayNet"]
+
+
+class RelayNet(Net):
+    """A Relay program under construction."""
+
+    def _transpose(self, x: Value, perm: list[int], shape: list[int]) -> Value:
+        return self("transpose", x, perm, shape=shape)
+
+    def _cast(self, x: Value, dtype: str) -> Value:
+        return self("cast", x, dtype, dtype=dtype)
+
+    def concat(self, parts: Sequence[Value], axis: int) -> Value:  # noqa: D102 - as the base
+        shape = list(parts[0].shape)
+        shape[axis] = sum(part.shape[axis] for part in parts)
+        return self("concatenate", list(parts), axis, shape=shape, dtype=parts[0].dtype)
+
+    def slice(self, x: Value, starts: Sequence[int], stops: Sequence[int], steps: Sequence[int]) -> Value:  # noqa: D102
+        shape = [len(range(*bounds)) for bounds in zip(starts, stops, steps, strict=True)]
+        return self("strided_slice", x, list(starts), list(stops), list(steps), shape=shape)
+
+    def take(self, x: Value, indices: Value, axis: int) -> Value:  # noqa: D102
+        shape = (*x.shape[:axis], *indices.shape, *x.shape[axis + 1 :])
+        return self("take", x, indices, shape=shape, axis=axis)
+
+    def pad(self, x: Value, before: Sequence[int], after: Sequence[int], mode: str, value: float) -> Value:  # noqa: D102
+        shape = [b + n + a for b, n, a in zip(before, x.shape, after, strict=True)]
+        widths = list(zip(before, after, strict=True))
+        return self("nn.pad", x, widths, self.like(value, x), shape=shape, pad_mode=mode)
+
+    def matmul(self, a: Value, b: Value) -> Value:
+        """The source method's three branches, and what it leaves open: 1-D operands, broadcasting, 2-D × N-D, sizes 0.
+
+        - 2-D × 2-D: `dense`, which wants its right side transposed.
+        - N-D × 2-D: the left side as [-1, K], the same, back to the result's shape.
+        - N-D × N-D: both sides 3-D, `batch_matmul`, back to out_batch + [M, N].
+        """
+        sizes = product(a.shape, b.shape)
+        if 0 in (*a.shape, *b.shape):
+            return self("zeros", sizes.result, a.dtype, shape=sizes.result, dtype=a.dtype)
+        if b.rank <= 2:
+            left = self.reshape(a, (sizes.multiplications // (sizes.inner * sizes.columns), sizes.inner))
+            right = self.transpose(self.reshape(b, (sizes.inner, sizes.columns)), (1, 0))
+            result = self("nn.dense", left, right, shape=(left.shape[0], sizes.columns))
+        else:
+            left = self._batched(a, sizes.left, sizes.batch, (sizes.rows, sizes.inner))
+            right = self._batched(b, sizes.right, sizes.batch, (sizes.inner, sizes.columns))
+            shape = (max(left.shape[0], right.shape[0]), sizes.rows, sizes.columns)
+            result = self("nn.batch_matmul", left, right, shape=shape, transpose_b=False)
+        return self.reshape(result, sizes.result)
+
+    def _batched(self, x: Value, own: Shape, batch: Shape, matrix: Shape) -> Value:
+        """`x` as one 3-D stack of matrices; of a batch of one, `batch_matmul` takes the rest."""
+        if math.prod(own) != 1 and own != batch:
+            x, own = self.broadcast(self.reshape(x, (*own, *matrix)), (*batch, *matrix)), batch
+        return self.reshape(x, (math.prod(own), *matrix))
