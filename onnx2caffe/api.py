@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from onnx2caffe import checking, comparison, driver, inventory, operators
+from onnx2caffe import checking, comparison, driver, inventory, operators, tvm_driver
 from onnx2caffe.canon import Note, Shape
 from onnx2caffe.checking import CheckOptions, Report
 from onnx2caffe.comparison import CompareOptions, Comparison
@@ -17,9 +17,10 @@ from onnx2caffe.runtimes.doctor import RuntimeStatus, examine
 from onnx2caffe.runtimes.setup import install
 from onnx2caffe.targets.nnie.markers import Marks
 from onnx2caffe.targets.nnie.rules import Finding
+from onnx2caffe.tvm_driver import TvmExport, TvmOptions
 from onnx2caffe.verify.inputs import Pictures
 from onnx2caffe.verify.measure import Judgement, Verdict
-from onnx2caffe.verify.proof import Proof, Row
+from onnx2caffe.verify.scores import Proof, Row
 
 __all__ = [
     "Comparison",
@@ -34,11 +35,13 @@ __all__ = [
     "Report",
     "Row",
     "RuntimeStatus",
+    "TvmExport",
     "Verdict",
     "check",
     "compare",
     "convert",
     "doctor",
+    "export_tvm",
     "inspect",
     "ops",
     "setup",
@@ -153,6 +156,69 @@ def convert(
     return driver.convert(Path(model), options)
 
 
+def export_tvm(
+    model: AnyPath,
+    folder: AnyPath | None = None,
+    *,
+    name: str = "",
+    dialect: str = "relay",
+    target: str = "host",
+    input_shapes: Mapping[str, Shape] | None = None,
+    outputs: Sequence[str] = (),
+    opt_level: int = 3,
+    compile: bool = True,
+    compare: bool = True,
+    inputs: Sequence[str] = (),
+    pictures: Pictures | None = None,
+    save_intermediate: AnyPath | None = None,
+    force: bool = False,
+    check: bool = False,
+    progress: Callable[[str], None] = _silent,
+) -> TvmExport:
+    """Export an ONNX file as a TVM module: `folder/name.relay.txt`, `.json`, `.params`, `name.so` and `name.map.json`.
+
+    Args:
+        model: the ONNX file.
+        folder: where to write; default: a folder in the working directory named after the model.
+        name: of the files; default: the model's.
+        dialect: "relay" or "relax".
+        target: "host", or a target as TVM writes it ("llvm -mcpu=…").
+        input_shapes: shapes for inputs that leave dimensions free.
+        outputs: inner tensors at which the module shall end.
+        opt_level: how far TVM optimises the library (0 … 4).
+        compile: build and write a library.
+        compare: run the module, without optimisation and with every tensor as an output, against the model first.
+        inputs: `NAME=FILE` (.npy, .png, .jpg) or `NAME=VALUE`, further inputs for the comparison.
+        pictures: how picture files become input values.
+        save_intermediate: a folder for the model after every pass.
+        force: write into a folder that holds other files.
+        check: check the model's invariants after every pass.
+        progress: told what happens, in a few words.
+
+    Raises:
+        Onnx2CaffeError: one of its kinds, see `onnx2caffe.errors`; nothing is written then.
+
+    """
+    options = TvmOptions(
+        folder=_path(folder),
+        name=name,
+        dialect=dialect,
+        target=target,
+        input_shapes=input_shapes or {},
+        outputs=outputs,
+        opt_level=opt_level,
+        compile=compile,
+        compare=compare,
+        inputs=inputs,
+        pictures=pictures or Pictures(),
+        save_intermediate=_path(save_intermediate),
+        force=force,
+        check=check,
+        progress=progress,
+    )
+    return tvm_driver.export_tvm(Path(model), options)
+
+
 def compare(
     model: AnyPath,
     prototxt: AnyPath,
@@ -255,5 +321,5 @@ def ops(*names: str) -> Operators:
 
 
 def setup(runtime: str) -> Path:
-    """Make a runtime ("pycaffe"); the Python that has it."""
+    """Make a runtime ("pycaffe", "relay", "relax"); the Python that has it."""
     return install(runtime)

@@ -20,8 +20,9 @@ from onnx2caffe.runtimes.ort import Reference
 from onnx2caffe.verify.candidates import candidates
 from onnx2caffe.verify.foreign import UserGraph, map_foreign
 from onnx2caffe.verify.inputs import Pictures, all_runs, names_file
-from onnx2caffe.verify.proof import Proof, prove
+from onnx2caffe.verify.proof import prove
 from onnx2caffe.verify.reference import UserModel
+from onnx2caffe.verify.scores import Proof
 
 __all__ = ["CompareOptions", "Comparison", "compare"]
 

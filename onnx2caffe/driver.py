@@ -2,46 +2,40 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-import onnx_ir as ir
 from onnx_ir.passes.common import RemoveUnusedNodesPass
 
-from onnx2caffe import __version__, mapfile
+from onnx2caffe import mapfile
 from onnx2caffe.assembly import Assembly, Extras, remarks, summary
 from onnx2caffe.caffe.lower.families import load_families
 from onnx2caffe.caffe.lower.registry import ALTERNATIVES
 from onnx2caffe.canon import Note, Shape
-from onnx2caffe.errors import NumbersDiffer, Onnx2CaffeError, RulesViolated, UnreadableFile, UsageError
+from onnx2caffe.errors import NumbersDiffer, RulesViolated, UnreadableFile, UsageError
 from onnx2caffe.export import MAP_SUFFIX, Staging, check_folder
-from onnx2caffe.frontend import Loaded, invariants, load
+from onnx2caffe.frontend import Loaded, load
 from onnx2caffe.mapfile import CaffeSegment, ExportMap, Port
 from onnx2caffe.partition.plan import Plan, Wishes, partitioned, whole
 from onnx2caffe.passes import pipeline
 from onnx2caffe.passes.base import Pass
 from onnx2caffe.passes.strip_qdq import StripQdq
 from onnx2caffe.runtimes.base import Feeds, NetFiles, Runtime
+from onnx2caffe.stages import SEEDS, TOOL, Observer, complaint, plain_name, unjudged_notes, writing
 from onnx2caffe.targets import by_name
 from onnx2caffe.targets.nnie.markers import Marks
 from onnx2caffe.verify.candidates import candidates
 from onnx2caffe.verify.inputs import InputInfo, Pictures, all_runs
-from onnx2caffe.verify.proof import Proof, Row, prove
+from onnx2caffe.verify.proof import prove
 from onnx2caffe.verify.reading import farthest, write_reading
 from onnx2caffe.verify.reference import UserModel
 from onnx2caffe.verify.replay import find_culprit, first_disagreement
+from onnx2caffe.verify.scores import Progress, Proof, Row
 
-__all__ = ["SEEDS", "Conversion", "Options", "Progress", "convert"]
+__all__ = ["Conversion", "Options", "convert"]
 
-SEEDS = (0, 1, 2)
-"""The structured inputs of every proof."""
-
-_REPORT = "please report this with the model; --no-proof writes the files unproved"
-_TOOL = f"onnx2caffe {__version__}"
-
-Progress = Callable[[str], None]
+_UNPROVED = "--no-proof"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -133,7 +127,7 @@ class _Converting:
     def __init__(self, path: Path, options: Options) -> None:
         self._path, self._options = path, options
         self._target = by_name(options.target)
-        self._name = _plain_name(options.name or path.stem)
+        self._name = plain_name(options.name or path.stem)
         self._folder = options.folder or Path(path.stem)
         self._strip = StripQdq()
         _check_recipes(options.recipes)
@@ -159,7 +153,7 @@ class _Converting:
             sum(isinstance(segment, CaffeSegment) for segment in export.segments),
             written.share,
             written.cpu_nodes,
-            (*export.notes, *_unjudged_notes(proof)),
+            (*export.notes, *unjudged_notes(proof)),
             written.summary,
             proof,
         )
@@ -186,7 +180,7 @@ class _Converting:
         self._options.progress(f"reading {self._path.name}")
         loaded = self._load()
         self._options.progress("rewriting")
-        observe = _Observer(self._options)
+        observe = Observer(self._options.save_intermediate, self._options.check)
         observe("load", loaded.model)
         reading = self._write_reading(loaded, folder) if self._strip.count else None
         pipeline.run(loaded.model, self._passes(), observe)
@@ -195,8 +189,8 @@ class _Converting:
         plan = self._plan(loaded)
         options = self._options
         options.progress("writing")
-        with _writing(self._folder):
-            header = [f"{_TOOL}, target {self._target.name}", f"from {self._path.name}, sha256 {loaded.sha256}"]
+        with writing(self._folder):
+            header = [f"{TOOL}, target {self._target.name}", f"from {self._path.name}, sha256 {loaded.sha256}"]
             assembly = Assembly(plan, loaded, folder, self._name, header)
             assembly.write(Extras(options.marks, options.single_wk))
             export = self._map(assembly, plan, loaded)
@@ -234,7 +228,7 @@ class _Converting:
     def _write_reading(self, loaded: Loaded, folder: Path) -> Path:
         """The model without its quantisation as the yardstick; note how far the user's file is from it."""
         path = folder / "reading.onnx"
-        with _writing(self._folder):
+        with writing(self._folder):
             write_reading(loaded.model, path)
         count = self._strip.count
         text = f"{count} quantised tensor{'s' * (count != 1)} kept as real numbers (--strip-qdq)"
@@ -255,7 +249,7 @@ class _Converting:
 
     def _map(self, assembly: Assembly, plan: Plan, loaded: Loaded) -> ExportMap:
         return ExportMap(
-            tool=_TOOL,
+            tool=TOOL,
             target=self._target.name,
             source_file=self._path.name,
             source_sha256=loaded.sha256,
@@ -286,11 +280,13 @@ class _Converting:
             try:
                 proof = prove(folder, export, model, runs, runtimes, progress=options.progress)
             except UnreadableFile as problem:
-                raise NumbersDiffer(f"the written net cannot be read back: {problem.message}", _REPORT) from problem
+                raise NumbersDiffer(
+                    f"the written net cannot be read back: {problem.message}", "please report this with the model"
+                ) from problem
             if broken := proof.first_difference:
                 options.progress("looking for the step that did it")
                 step = self._culprit(folder, export, model, runs[broken.run], runtimes=runtimes, broken=broken)
-                raise NumbersDiffer(*_complaint(proof, broken, step))
+                raise NumbersDiffer(*complaint(proof, broken, step, _UNPROVED))
         return replace(proof, without="its quantisation" if written.reading else "")
 
     def _runs(self, inputs: Sequence[InputInfo]) -> list[Feeds]:
@@ -336,52 +332,6 @@ def _drop_kept(loaded: Loaded) -> None:
         RemoveUnusedNodesPass()(loaded.model)
 
 
-def _plain_name(name: str) -> str:
-    """A file name's stem that leads nowhere else.
-
-    Raises:
-        UsageError: it holds a path separator, or is empty or dots.
-
-    """
-    if not name.strip(".") or any(mark in name for mark in "/\\\0"):
-        raise UsageError(f"--name {name!r} is no file name", "give a name without path separators")
-    return name
-
-
-@contextlib.contextmanager
-def _writing(folder: Path) -> Iterator[None]:
-    """A full disk or a folder without permission is the user's to mend."""
-    try:
-        yield
-    except OSError as problem:
-        reason = problem.strerror or str(problem)
-        raise UsageError(f"cannot write into {folder}: {reason}", "nothing was changed there") from problem
-
-
-class _Observer:
-    """Looks at the model after every step, as the user asked: saves it, checks that it is still canonical."""
-
-    def __init__(self, options: Options) -> None:
-        self._folder, self._check = options.save_intermediate, options.check
-        self._count = 0
-
-    def __call__(self, step: str, model: ir.Model) -> None:
-        if self._folder is not None:
-            self._save(self._folder, f"{self._count:02d}-{step}", model)
-            self._count += 1
-        if self._check:
-            try:
-                invariants.check(model)
-            except invariants.NotCanonical as problem:
-                raise Onnx2CaffeError(f"after {step}: {problem.message}", _REPORT) from problem
-
-    @staticmethod
-    def _save(folder: Path, stem: str, model: ir.Model) -> None:
-        with _writing(folder):
-            folder.mkdir(parents=True, exist_ok=True)
-            ir.save(model, folder / f"{stem}.onnx", external_data=f"{stem}.data")
-
-
 def _check_recipes(chosen: Mapping[str, str]) -> None:
     """Raise UsageError for a recipe key or variant that nobody registered."""
     if not chosen:
@@ -410,28 +360,3 @@ def _without_effect(options: Options, plan: Plan) -> list[Note]:
     taken = {key for piece in plan.pieces if piece.lowered is not None for _, key, _ in piece.lowered.used}
     left = [f"{key}={variant}" for key, variant in options.recipes.items() if key not in taken]
     return [Note("note", f"--recipe {choice} has no effect: nothing here takes it") for choice in left]
-
-
-def _unjudged_notes(proof: Proof | None) -> list[Note]:
-    notes = []
-    for name, before in (proof.unjudged if proof else {}).items():
-        nearest = f"; the nearest tensors before it that were: {', '.join(before)}" if before else ""
-        text = (
-            f"output {name!r} could not be judged: on these inputs the model itself turns rounding into another answer"
-            f"{nearest}. Give a picture or an array it answers to: --input NAME=FILE"
-        )
-        notes.append(Note("warning", text))
-    return notes
-
-
-def _complaint(proof: Proof, broken: Row, step: str) -> tuple[str, str]:
-    j = broken.judgement
-    different = len({row.tensor for row in proof.rows if row.judgement.verdict == j.verdict})
-    lines = [
-        f"tensor {broken.tensor!r} differs in {broken.runtime} on input {broken.run + 1}: "
-        + (j.why or f"relative {j.error:.1e} where {j.allowed:.1e} is allowed, cosine {j.cosine:.6f}"),
-        f"it stands in blob {broken.blob!r} after layer {broken.layer!r} and is the first of {different} that differ",
-        step,
-        "nothing was written",
-    ]
-    return "\n".join(lines), _REPORT

@@ -23,6 +23,8 @@ __all__ = [
     "Place",
     "Port",
     "Promise",
+    "Segment",
+    "TvmSegment",
     "promises",
     "read",
     "write",
@@ -78,6 +80,23 @@ class OnnxSegment:
 
 
 @dataclass(frozen=True)
+class TvmSegment:
+    """A TVM module: `files` by what they are (text, json, params, library).
+
+    `inputs`: tensor -> its name in the module; `outputs`: tensor -> its number among the module's results.
+    """
+
+    dialect: str
+    files: Mapping[str, str]
+    inputs: Mapping[str, Place]
+    outputs: Mapping[str, Place]
+    build: Mapping[str, Any]
+
+
+Segment = CaffeSegment | OnnxSegment | TvmSegment
+
+
+@dataclass(frozen=True)
 class ExportMap:
     """The whole of map.json. `files`: name -> sha256; `layers`: Caffe layer -> the user's nodes.
 
@@ -91,7 +110,7 @@ class ExportMap:
     files: Mapping[str, str]
     inputs: Sequence[Port]
     outputs: Sequence[Port]
-    segments: Sequence[CaffeSegment | OnnxSegment]
+    segments: Sequence[Segment]
     tensors: Mapping[str, Promise]
     layers: Mapping[str, Sequence[str]] = field(default_factory=dict)
     notes: Sequence[Note] = ()
@@ -137,13 +156,22 @@ def _places(places: Mapping[str, Place]) -> dict[str, Any]:
     return {name: {"blob": p.blob, "shape": list(p.shape)} for name, p in places.items()}
 
 
-def _segment(segment: CaffeSegment | OnnxSegment) -> dict[str, Any]:
+def _segment(segment: Segment) -> dict[str, Any]:
     if isinstance(segment, OnnxSegment):
         return {
             "kind": "onnx",
             "file": segment.file,
             "inputs": dict(segment.inputs),
             "outputs": dict(segment.outputs),
+        }
+    if isinstance(segment, TvmSegment):
+        return {
+            "kind": "tvm",
+            "dialect": segment.dialect,
+            "files": dict(segment.files),
+            "build": dict(segment.build),
+            "inputs": _places(segment.inputs),
+            "outputs": _places(segment.outputs),
         }
     return {
         "kind": "caffe",
@@ -184,15 +212,19 @@ def _read_ports(ports: Sequence[Any]) -> list[Port]:
     return [Port(p["name"], _shape(p["shape"]), p["dtype"]) for p in ports]
 
 
-def _read_segments(segments: Sequence[Any]) -> Iterator[CaffeSegment | OnnxSegment]:
+def _read_segments(segments: Sequence[Any]) -> Iterator[Segment]:
     for s in segments:
         if s["kind"] == "onnx":
             yield OnnxSegment(_plain(s["file"]), dict(s["inputs"]), dict(s["outputs"]))
-        elif s["kind"] == "caffe":
+        elif s["kind"] in ("caffe", "tvm"):
             inputs, outputs = (
                 {name: Place(p["blob"], _shape(p["shape"])) for name, p in s[key].items()}
                 for key in ("inputs", "outputs")
             )
+            if s["kind"] == "tvm":
+                files = {what: _plain(name) for what, name in s["files"].items()}
+                yield TvmSegment(s["dialect"], files, inputs, outputs, dict(s["build"]))
+                continue
             yield CaffeSegment(_plain(s["prototxt"]), _plain(s["caffemodel"]), inputs, outputs)
         else:
             raise ValueError(f"segment kind {s['kind']!r}")

@@ -8,20 +8,15 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from onnx2caffe.cli.output import aside, complain, error_json, printable, progress, say, say_json, table
+from onnx2caffe.cli.output import aside, complain, error_json, progress, say, say_json, table
+from onnx2caffe.cli.shown import pictures, say_note, say_rows
 from onnx2caffe.errors import Onnx2CaffeError, UsageError
 
 if TYPE_CHECKING:
-    from onnx2caffe.api import Conversion, Note, Pictures, Proof, Row
+    from onnx2caffe.api import Conversion, Proof
     from onnx2caffe.operators import Operator, Recipe
 
 __all__ = ["COMMANDS"]
-
-
-def _pictures(arguments: argparse.Namespace) -> Pictures:
-    from onnx2caffe.api import Pictures
-
-    return Pictures(arguments.mean, arguments.std, arguments.scale, arguments.rgb)
 
 
 def _convert(arguments: argparse.Namespace) -> int:
@@ -67,7 +62,7 @@ def _convert_one(model: str, arguments: argparse.Namespace) -> Conversion:
             proof=not arguments.no_proof,
             caffe_run=not arguments.no_caffe_run,
             inputs=arguments.input,
-            pictures=_pictures(arguments),
+            pictures=pictures(arguments),
             caffe_python=arguments.caffe_python,
             recipes=dict(arguments.recipe),
             partition=arguments.partition,
@@ -89,7 +84,7 @@ def _convert_one(model: str, arguments: argparse.Namespace) -> Conversion:
 
 def _say_conversion(conversion: Conversion, arguments: argparse.Namespace) -> None:
     for note in conversion.notes:
-        _say_note(note)
+        say_note(note)
     for path in (*conversion.files, conversion.map_file):
         say(f"wrote {path}")
     if conversion.summary:
@@ -101,7 +96,7 @@ def _say_conversion(conversion: Conversion, arguments: argparse.Namespace) -> No
     from onnx2caffe.verify.report import summary
 
     outputs = {port.name for port in conversion.outputs}
-    _say_rows([row for row in proof.rows if arguments.verbose or row.tensor in outputs], each=arguments.verbose)
+    say_rows([row for row in proof.rows if arguments.verbose or row.tensor in outputs], each=arguments.verbose)
     say(f"{summary(proof)}{_advice(proof, arguments)}")
 
 
@@ -109,19 +104,6 @@ def _advice(proof: Proof, arguments: argparse.Namespace) -> str:
     if "pycaffe" in proof.runtimes or arguments.no_caffe_run:
         return ""
     return "; no pycaffe here, `onnx2caffe setup pycaffe` makes one"
-
-
-def _say_note(note: Note) -> None:
-    nodes = f" ({', '.join(note.nodes)})" if note.nodes else ""
-    aside(printable(f"{note.level}: {note.text}{nodes}"))
-
-
-def _say_rows(rows: list[Row], each: bool) -> None:
-    """A table of the rows; a tensor that is equal in every runtime has one line, unless `each` is wanted."""
-    from onnx2caffe.verify.report import COLUMNS, cells, merged
-
-    if rows:
-        table(COLUMNS, [cells(row) for row in (rows if each else merged(rows))])
 
 
 def _conversion_json(conversion: Conversion) -> dict[str, Any]:
@@ -144,6 +126,12 @@ def _conversion_json(conversion: Conversion) -> dict[str, Any]:
     }
 
 
+def _tvm(arguments: argparse.Namespace) -> int:
+    from onnx2caffe.cli.tvm import run
+
+    return run(arguments)
+
+
 def _compare(arguments: argparse.Namespace) -> int:
     from onnx2caffe import api
     from onnx2caffe.verify.report import rows_to_first_difference, summary, to_json
@@ -157,7 +145,7 @@ def _compare(arguments: argparse.Namespace) -> int:
             input_shapes=dict(arguments.input_shape),
             runs=arguments.runs,
             inputs=arguments.input,
-            pictures=_pictures(arguments),
+            pictures=pictures(arguments),
             caffe_python=arguments.caffe_python,
             caffe_run=not arguments.no_caffe_run,
             progress=tell,
@@ -167,7 +155,7 @@ def _compare(arguments: argparse.Namespace) -> int:
         say_json({**to_json(proof), "unmapped": list(result.unmapped)})
         return 0 if result.ok else 1
     rows = list(proof.rows if arguments.all else rows_to_first_difference(proof))
-    _say_rows(rows, each=arguments.all)
+    say_rows(rows, each=arguments.all)
     if len(rows) < len(proof.rows):
         say(f"… {len(proof.rows) - len(rows)} more rows after the first that differs: --all shows them")
     if result.unmapped:
@@ -255,7 +243,7 @@ def _inspect(arguments: argparse.Namespace) -> int:
     if arguments.verbose:
         table(("tensor", "shape"), [(name, "×".join(map(str, s)) or "scalar") for name, s in seen.shapes.items()])
     for note in seen.notes:
-        _say_note(note)
+        say_note(note)
     if seen.convertible:
         say(f"nothing stops a conversion to target {arguments.target}")
     for line in (*map(str, seen.blocked), *seen.reason.splitlines()):
@@ -273,6 +261,7 @@ def _completion(arguments: argparse.Namespace) -> int:
 
 COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
     "convert": _convert,
+    "tvm": _tvm,
     "compare": _compare,
     "check": _check,
     "setup": _setup,

@@ -11,6 +11,7 @@ from onnx2caffe.errors import UsageError
 __all__ = ["make_parser"]
 
 _TARGETS = ("nnie", "caffe", "bvlc")
+_DIALECTS = ("relay", "relax")
 _SEVERITIES = ("refused", "wrong", "unproven", "slow")
 _SOCS = ("hi3516cv500", "hi3516dv300", "hi3516av300", "hi3519av100", "hi3559av100", "hi3559v200")
 _EXIT_CODES = (
@@ -78,9 +79,10 @@ def make_parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"onnx2caffe {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True, parser_class=_Parser)
     _convert(commands.add_parser("convert", help="write prototxt, caffemodel and map.json", allow_abbrev=False))
+    _tvm(commands.add_parser("tvm", help="write a TVM module: Relay or Relax", allow_abbrev=False))
     _compare(commands.add_parser("compare", help="hold any Caffe net against a model", allow_abbrev=False))
     _check(commands.add_parser("check", help="hold a net against what the mapper takes", allow_abbrev=False))
-    _setup(commands.add_parser("setup", help="make a runtime, e.g. pycaffe", allow_abbrev=False))
+    _setup(commands.add_parser("setup", help="make a runtime: pycaffe, relay, relax", allow_abbrev=False))
     _doctor(commands.add_parser("doctor", help="list the runtimes of this machine", allow_abbrev=False))
     _ops(commands.add_parser("ops", help="list ONNX ops and what they become", allow_abbrev=False))
     _inspect(commands.add_parser("inspect", help="look at a model: what would stop it?", allow_abbrev=False))
@@ -118,6 +120,10 @@ def _test_inputs(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--std", type=_numbers, default=(1.0,), help="one number, or one per channel")
     group.add_argument("--scale", type=float, default=1.0, help="factor on the pixels, e.g. 0.00392157")
     group.add_argument("--rgb", action="store_true", help="pixels in the order R, G, B (default: B, G, R)")
+
+
+def _caffe_run(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("where the comparison runs")
     group.add_argument("--caffe-python", metavar="PATH", help="a Python that has `caffe`")
     group.add_argument("--no-caffe-run", action="store_true", help="compare in the builtin runtime only")
 
@@ -145,6 +151,7 @@ def _convert(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--force", action="store_true", help="write into a folder that holds other files")
     parser.add_argument("-v", "--verbose", action="store_true", help="show every compared tensor")
     _test_inputs(parser)
+    _caffe_run(parser)
     _common(parser)
 
 
@@ -178,6 +185,28 @@ def _mapper(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--single-wk", action="store_true", help="several nets as one prototxt too")
 
 
+def _tvm(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("model", metavar="MODEL.onnx")
+    parser.add_argument("-o", "--output-dir", metavar="DIR", help="default: a folder named after the model")
+    parser.add_argument("--name", help="of the written files (default: the model's)")
+    parser.add_argument("--dialect", choices=_DIALECTS, default="relay", help="default: relay")
+    parser.add_argument("--target", default="host", help="host (default), or TVM's own words: 'llvm -mcpu=…'")
+    _input_shapes(parser)
+    parser.add_argument(
+        "--output", action="append", default=[], metavar="TENSOR", help="end the module at this tensor (repeatable)"
+    )
+    parser.add_argument("--opt-level", type=int, choices=range(5), default=3, help="of the library; default: 3")
+    parser.add_argument("--compile", action=argparse.BooleanOptionalAction, default=True, help="build a library")
+    parser.add_argument(
+        "--compare", action=argparse.BooleanOptionalAction, default=True, help="run it against the model first"
+    )
+    parser.add_argument("--save-intermediate", metavar="DIR", help="keep the model after every pass")
+    parser.add_argument("--force", action="store_true", help="write into a folder that holds other files")
+    parser.add_argument("-v", "--verbose", action="store_true", help="show every compared tensor")
+    _test_inputs(parser)
+    _common(parser)
+
+
 def _compare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("model", metavar="MODEL.onnx")
     parser.add_argument("prototxt", metavar="NET.prototxt")
@@ -189,6 +218,7 @@ def _compare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--all", action="store_true", help="go on after the first layer that differs")
     _input_shapes(parser)
     _test_inputs(parser)
+    _caffe_run(parser)
     _common(parser)
 
 
@@ -210,7 +240,7 @@ def _check(parser: argparse.ArgumentParser) -> None:
 
 
 def _setup(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("runtimes", nargs="+", metavar="RUNTIME", help="pycaffe")
+    parser.add_argument("runtimes", nargs="+", metavar="RUNTIME", help="pycaffe, relay, relax")
     parser.add_argument(
         "--apt", choices=("auto", "yes", "no"), default="auto", help="install missing Debian packages (auto: as root)"
     )

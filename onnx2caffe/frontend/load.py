@@ -20,11 +20,11 @@ from onnx2caffe.frontend import names
 from onnx2caffe.frontend.builder import Builder, widened
 from onnx2caffe.frontend.files import Payloads, map_file
 from onnx2caffe.frontend.inputs import fix_inputs
-from onnx2caffe.frontend.structure import check_names, choose_outputs, computed, live, ordered
+from onnx2caffe.frontend.structure import check_names, choose_outputs, computed, live, node_label, ordered
 from onnx2caffe.frontend.walk import Scope, Walk
 from onnx2caffe.frontend.wire import Damaged, without_payloads
 
-__all__ = ["NEWEST_OPSET", "OLDEST_OPSET", "Loaded", "TensorInfo", "from_proto", "load"]
+__all__ = ["NEWEST_OPSET", "OLDEST_OPSET", "GivenNode", "Loaded", "TensorInfo", "from_proto", "load"]
 
 OLDEST_OPSET, NEWEST_OPSET = 6, 28
 """The versions of ai.onnx whose ops have been read (onnx 1.23)."""
@@ -43,13 +43,23 @@ class TensorInfo:
 
 
 @dataclass(frozen=True)
+class GivenNode:
+    """A node of the user's top-level graph as it stands in the file; absent inputs are ""."""
+
+    name: str
+    op: str
+    inputs: tuple[str, ...]
+    attributes: frozenset[str]
+
+
+@dataclass(frozen=True)
 class Loaded:
     """A canonical model and what is known about the user's file.
 
     `model`'s outputs hold the user's `outputs` one to one, in order (one value may stand for several: onnx-ir permits
     that), then those tensors of `kept` that are not among them. Its inputs are those of the user's `inputs` that the
-    outputs depend on. `half`: a convolution or product is computed in 16 bits in the file. `path` and `sha256` are
-    None and "" for a model that came without a file.
+    outputs depend on. `half`: a convolution or product is computed in 16 bits in the file. `given`: the file's
+    own nodes of ai.onnx. `path` and `sha256` are None and "" for a model that came without a file.
     """
 
     model: ir.Model
@@ -57,6 +67,7 @@ class Loaded:
     inputs: tuple[TensorInfo, ...]
     outputs: tuple[TensorInfo, ...]
     half: bool
+    given: tuple[GivenNode, ...] = ()
     path: Path | None = None
     sha256: str = ""
 
@@ -163,7 +174,12 @@ def _loaded(
         tuple(TensorInfo(i.name, fixed[i.name][1], fixed[i.name][0].numpy().name) for i in user_inputs),
         tuple(_info(walk, scope, name, value) for name, value in zip(outputs, results, strict=False)),
         walk.half,
+        tuple(_given(node) for node in graph.node if node.domain in ("", "ai.onnx")),
     )
+
+
+def _given(node: onnx.NodeProto) -> GivenNode:
+    return GivenNode(node_label(node), node.op_type, tuple(node.input), frozenset(a.name for a in node.attribute))
 
 
 def _opsets(proto: onnx.ModelProto) -> dict[str, int]:

@@ -27,12 +27,12 @@ from onnx2caffe.passes.space import FoldSpaceToDepthIntoConv, RaiseChannelMovers
 
 __all__ = ["Observer", "pipeline", "run"]
 
-_EXITS = ("caffe", "nnie")
+_EXITS = ("caffe", "nnie", "tvm")
 Observer = Callable[[str, ir.Model], None]
 
 
 def pipeline(exit: str, *, keep_bn: bool = False) -> list[Pass]:
-    """The passes for an exit ("caffe", "nnie"), in order.
+    """The passes for an exit ("caffe", "nnie", "tvm"), in order.
 
     `keep_bn` leaves BatchNormalization nodes as they are.
 

@@ -115,7 +115,7 @@ class Tvm:
         return self._ask({"do": "run"}, arrays)
 
     def write(self, stem: Path, library: Path | None) -> None:
-        """Write the loaded program: `stem` with `.json`, `.params` and the text's suffix; `library` if it was built."""
+        """Write the loaded program: `stem` + `.txt`, `.json` and `.params`; `library`: the file for what was built."""
         self._ask({"do": "write", "stem": str(stem), "library": None if library is None else str(library)})
 
     def close(self) -> None:

@@ -18,8 +18,8 @@ from onnx2caffe.passes.base import Pass
 from onnx2caffe.runtimes import ort
 from onnx2caffe.runtimes.base import Array, Feeds, NetFiles, Runtime, Tap
 from onnx2caffe.verify.measure import LIMIT, Verdict, distance, judge
-from onnx2caffe.verify.proof import Row
 from onnx2caffe.verify.reference import UserModel
+from onnx2caffe.verify.scores import Row
 
 __all__ = ["Culprit", "find_culprit", "first_disagreement"]
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from onnx2caffe.verify.measure import Verdict
-from onnx2caffe.verify.proof import Proof, Row
+from onnx2caffe.verify.scores import Proof, Row
 
 __all__ = ["COLUMNS", "cells", "merged", "rows_to_first_difference", "summary", "to_json"]
 

@@ -20,8 +20,6 @@ __all__ = ["Module"]
 class Module:
     """A program as a Relax module; weights are parameters until it is built."""
 
-    suffix = ".relax.py.txt"
-
     def __init__(self, program: dict[str, Any], constants: list[Any]) -> None:
         """Make the module.
 
@@ -85,7 +83,7 @@ class Module:
 
     def write(self, stem: str) -> None:
         """Write the module as text, as JSON, and its weights."""
-        Path(stem + self.suffix).write_text(self._module.script(show_meta=True), encoding="utf-8")
+        Path(stem + ".txt").write_text(self._module.script(show_meta=True), encoding="utf-8")
         Path(stem + ".json").write_text(tvm.ir.save_json(self._module), encoding="utf-8")
         Path(stem + ".params").write_bytes(tvm.runtime.save_param_dict(self._weights))
 

@@ -28,8 +28,6 @@ _CONFIG = {
 class Module:
     """A program as a Relay module; weights are variables until it is built."""
 
-    suffix = ".relay.txt"
-
     def __init__(self, program: dict[str, Any], constants: list[Any]) -> None:
         """Make the module.
 
@@ -128,7 +126,7 @@ class Module:
     def write(self, stem: str) -> None:
         """Write the module as text, as JSON, and its weights."""
         module = self._module(self._wanted(None), bare=True)
-        Path(stem + self.suffix).write_text(module.astext(show_meta_data=False), encoding="utf-8")
+        Path(stem + ".txt").write_text(module.astext(show_meta_data=False), encoding="utf-8")
         Path(stem + ".json").write_text(tvm.ir.save_json(module), encoding="utf-8")
         Path(stem + ".params").write_bytes(relay.save_param_dict(self._weights))
 

@@ -1,0 +1,34 @@
+"""What several commands say and ask alike."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+from onnx2caffe.cli.output import aside, printable, table
+
+if TYPE_CHECKING:
+    from onnx2caffe.api import Note, Pictures, Row
+
+__all__ = ["pictures", "say_note", "say_rows"]
+
+
+def pictures(arguments: argparse.Namespace) -> Pictures:
+    """How picture files become input values."""
+    from onnx2caffe.api import Pictures
+
+    return Pictures(arguments.mean, arguments.std, arguments.scale, arguments.rgb)
+
+
+def say_note(note: Note) -> None:
+    """Say a note, on standard error."""
+    nodes = f" ({', '.join(note.nodes)})" if note.nodes else ""
+    aside(printable(f"{note.level}: {note.text}{nodes}"))
+
+
+def say_rows(rows: list[Row], each: bool) -> None:
+    """A table of the rows; a tensor that is equal in every runtime has one line, unless `each` is wanted."""
+    from onnx2caffe.verify.report import COLUMNS, cells, merged
+
+    if rows:
+        table(COLUMNS, [cells(row) for row in (rows if each else merged(rows))])

@@ -1,0 +1,99 @@
+"""What the drivers of both exits share: names, folders, the look at every step, what an inconclusive proof says."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
+
+import onnx_ir as ir
+
+from onnx2caffe import __version__
+from onnx2caffe.canon import Note
+from onnx2caffe.errors import Onnx2CaffeError, UsageError
+from onnx2caffe.frontend import invariants
+from onnx2caffe.verify.scores import Proof, Row
+
+__all__ = ["REPORT", "SEEDS", "TOOL", "Observer", "complaint", "plain_name", "unjudged_notes", "writing"]
+
+SEEDS = (0, 1, 2)
+"""The structured inputs of every proof."""
+
+REPORT = "please report this with the model"
+TOOL = f"onnx2caffe {__version__}"
+
+
+def plain_name(name: str) -> str:
+    """A file name's stem that leads nowhere else.
+
+    Raises:
+        UsageError: it holds a path separator, or is empty or dots.
+
+    """
+    if not name.strip(".") or any(mark in name for mark in "/\\\0"):
+        raise UsageError(f"--name {name!r} is no file name", "give a name without path separators")
+    return name
+
+
+@contextlib.contextmanager
+def writing(folder: Path) -> Iterator[None]:
+    """A full disk or a folder without permission is the user's to mend."""
+    try:
+        yield
+    except OSError as problem:
+        reason = problem.strerror or str(problem)
+        raise UsageError(f"cannot write into {folder}: {reason}", "nothing was changed there") from problem
+
+
+class Observer:
+    """Looks at the model after every step, as the user asked: saves it, checks that it is still canonical."""
+
+    def __init__(self, folder: Path | None, check: bool) -> None:
+        self._folder, self._check = folder, check
+        self._count = 0
+
+    def __call__(self, step: str, model: ir.Model) -> None:
+        """Look at the model after a step."""
+        if self._folder is not None:
+            self._save(self._folder, f"{self._count:02d}-{step}", model)
+            self._count += 1
+        if self._check:
+            try:
+                invariants.check(model)
+            except invariants.NotCanonical as problem:
+                raise Onnx2CaffeError(
+                    f"after {step}: {problem.message}", "please report this with the model"
+                ) from problem
+
+    @staticmethod
+    def _save(folder: Path, stem: str, model: ir.Model) -> None:
+        with writing(folder):
+            folder.mkdir(parents=True, exist_ok=True)
+            ir.save(model, folder / f"{stem}.onnx", external_data=f"{stem}.data")
+
+
+def unjudged_notes(proof: Proof | None) -> list[Note]:
+    """A warning for every output that no input could judge."""
+    notes = []
+    for name, before in (proof.unjudged if proof else {}).items():
+        nearest = f"; the nearest tensors before it that were: {', '.join(before)}" if before else ""
+        text = (
+            f"output {name!r} could not be judged: on these inputs the model itself turns rounding into another answer"
+            f"{nearest}. Give a picture or an array it answers to: --input NAME=FILE"
+        )
+        notes.append(Note("warning", text))
+    return notes
+
+
+def complaint(proof: Proof, broken: Row, step: str, unproved: str) -> tuple[str, str]:
+    """Message and hint where the proof failed; `unproved` is the option that writes all the same."""
+    j = broken.judgement
+    different = len({row.tensor for row in proof.rows if row.judgement.verdict == j.verdict})
+    lines = [
+        f"tensor {broken.tensor!r} differs in {broken.runtime} on input {broken.run + 1}: "
+        + (j.why or f"relative {j.error:.1e} where {j.allowed:.1e} is allowed, cosine {j.cosine:.6f}"),
+        f"it stands in blob {broken.blob!r} after layer {broken.layer!r} and is the first of {different} that differ",
+        step,
+        "nothing was written",
+    ]
+    return "\n".join(lines), f"{REPORT}; {unproved} writes the files unproved"

@@ -1,0 +1,86 @@
+"""The comparison of the source method: a program, built so that it gives every tensor, against the user's model."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from onnx2caffe.canon import Shape
+from onnx2caffe.runtimes.base import Array, Feeds
+from onnx2caffe.runtimes.tvm import Tvm
+from onnx2caffe.verify.reference import UserModel
+from onnx2caffe.verify.scores import Progress, Proof, Scores
+
+__all__ = ["Port", "Watched", "prove_program"]
+
+_HOST = {"kind": "llvm"}
+
+
+@dataclass(frozen=True)
+class Port:
+    """An input of the program: the user's tensor it holds, and the type it takes."""
+
+    tensor: str
+    dtype: str
+    shape: Shape
+
+
+@dataclass(frozen=True)
+class Watched:
+    """A value of the program in which a tensor of the user's stands: where, and the operators that compute it."""
+
+    reference: Mapping[str, int]
+    maker: str
+    shape: Shape
+
+
+def prove_program(
+    tvm: Tvm,
+    inputs: Sequence[Port],
+    tensors: Mapping[str, Watched],
+    model: UserModel,
+    *,
+    runs: Sequence[Feeds],
+    outputs: Collection[str],
+    progress: Progress = lambda _: None,
+) -> Proof:
+    """Build the loaded program for this machine without optimisation, run it, and judge every tensor.
+
+    Args:
+        tvm: holds the program.
+        inputs: of the program, in order.
+        tensors: by the user's names.
+        model: the user's file in onnxruntime.
+        runs: feeds by the user's input names.
+        outputs: the names of the user's outputs.
+        progress: told what happens, in a few words.
+
+    Raises:
+        RuntimeCrash: TVM fails.
+        NoReference: onnxruntime cannot run the user's file.
+
+    """
+    known = {name: watched for name, watched in tensors.items() if name in model.known}
+    places = list(dict.fromkeys(tuple(watched.reference.items()) for watched in known.values()))
+    progress(f"building for this machine in {tvm.name}")
+    tvm.build(_HOST, 0, [dict(place) for place in places])
+    scores = Scores(model, runs, outputs, progress)
+    where = {name: (watched.maker, str(number)) for number, (name, watched) in enumerate(known.items())}
+    for run, feeds in enumerate(runs):
+        progress(f"running in {tvm.name}")
+        values = tvm.run([_fed(port, feeds) for port in inputs])
+        by_place = dict(zip(places, values, strict=True))
+        found = {name: _shaped(by_place[tuple(w.reference.items())], w.shape) for name, w in known.items()}
+        scores.add(run, {tvm.name: found}, where)
+    return scores.proof({tvm.name: tvm.version()})
+
+
+def _fed(port: Port, feeds: Feeds) -> Array:
+    return np.asarray(feeds[port.tensor], port.dtype).reshape(port.shape)
+
+
+def _shaped(value: Array, shape: Shape) -> Array:
+    """A value in the tensor's own shape; as it is where the sizes differ, for the measure to say so."""
+    return value.reshape(shape) if value.size == int(np.prod(shape, dtype=np.int64)) else value
