@@ -14,10 +14,10 @@ demo: .venv/.installed
 	$(BIN)/onnx2caffe convert demo/nanodet_m.onnx -o demo/nanodet_m --force
 	$(BIN)/onnx2caffe compare demo/nanodet_m.onnx demo/nanodet_m/nanodet_m.prototxt demo/nanodet_m/nanodet_m.caffemodel
 
-# A test that finds no Caffe fails instead of being skipped.
+# A test that finds no Caffe or no TVM fails instead of being skipped.
 test: lint
-	$(BIN)/onnx2caffe setup pycaffe
-	ONNX2CAFFE_REQUIRE_CAFFE=1 $(BIN)/python -m pytest -n 2
+	$(BIN)/onnx2caffe setup pycaffe relay relax
+	ONNX2CAFFE_REQUIRE_CAFFE=1 ONNX2CAFFE_REQUIRE_TVM=1 $(BIN)/python -m pytest -n 2
 
 lint: .venv/.developing
 	$(BIN)/ruff check

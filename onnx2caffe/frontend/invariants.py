@@ -10,9 +10,9 @@ import onnx_ir as ir
 from onnx2caffe import canon
 from onnx2caffe.errors import Onnx2CaffeError
 
-__all__ = ["NotCanonical", "check", "violations"]
+__all__ = ["GONE", "NotCanonical", "check", "violations"]
 
-_GONE = {
+GONE = {
     "Constant", "Dropout", "Flatten", "Identity", "Shape", "Size", "Squeeze", "Unsqueeze", "Upsample", "CenterCropPad",
     "Compress", "EyeLike",
 }  # fmt: skip
@@ -112,7 +112,7 @@ def _node(node: ir.Node) -> Iterator[str]:
     if node.domain:
         yield f"domain {node.domain!r}"
         return
-    if node.op_type in _GONE:
+    if node.op_type in GONE:
         yield "the canonical model has no such op"
     yield from _attributes(node)
     for value in (*node.inputs, *(v for v in node.outputs if v.name)):

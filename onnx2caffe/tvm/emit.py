@@ -86,7 +86,7 @@ class _Emitting:
         if function is None:
             self._block(node, f"there is no emitter for {node.op_type} in {self._dialect}")
             return
-        self._net.node = node.name or node.op_type
+        self._net.node = _label(node)
         start = len(self._net.program.calls)
         op = Op(node, self._net, known)
         try:
@@ -104,8 +104,7 @@ class _Emitting:
             self._emitted.values[value] = result
 
     def _block(self, node: ir.Node, reason: str) -> None:
-        names = canon.sources(node) or (node.name or "",)
-        self.blocked.append(Blocked(", ".join(names), node.op_type, (reason,)))
+        self.blocked.append(Blocked(_label(node), node.op_type, (reason,)))
 
     def finished(self, outputs: Sequence[ir.Value]) -> Emitted:
         for value in outputs:
@@ -115,3 +114,8 @@ class _Emitting:
                 self._emitted.values[value] = self._net.const(array, value.name or "")
             self._net.program.outputs.append(self._emitted.values[value].reference)
         return self._emitted
+
+
+def _label(node: ir.Node) -> str:
+    """The user's nodes that a node stands for."""
+    return ", ".join(canon.sources(node)) or node.name or node.op_type

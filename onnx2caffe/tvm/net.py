@@ -113,10 +113,13 @@ class Net(abc.ABC):
     def const(self, array: Array | float, name: str = "") -> Value:
         """A constant: an array, or a number as a float32 scalar. Scalars stand in the module, others are weights."""
         array = np.asarray(array, None if isinstance(array, np.ndarray | np.generic) else np.float32)
+        kind = Type(array.dtype.name, array.shape)
+        if not array.size:  # which Relax cannot write to a file
+            return Value(self._add("zeros", (list(kind.shape), kind.dtype), {}, [kind], several=False), kind, array)
         label = self.identifier(name or f"{self.node}_const") if array.ndim else ""
         self.program.constants.append(Constant(label, array))
         reference = {"constant": len(self.program.constants) - 1}
-        return Value(reference, Type(array.dtype.name, array.shape), array)
+        return Value(reference, kind, array)
 
     def like(self, number: float, value: Value) -> Value:
         """A scalar constant of a value's element type."""

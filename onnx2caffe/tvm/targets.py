@@ -27,7 +27,7 @@ def parse(text: str) -> dict[str, Any]:
     """
     if text in PRESETS:
         return dict(PRESETS[text])
-    kind, *options = text.split()
+    kind, *options = text.split() or [""]
     if kind != "llvm":
         raise UsageError(f"--target {text!r} is unknown", f"give 'llvm …' or one of: {', '.join(PRESETS)}")
     target: dict[str, Any] = {"kind": kind}

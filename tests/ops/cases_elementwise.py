@@ -86,8 +86,8 @@ def _chain(id: str, nodes: list, shape: Shape, kind: int = TensorProto.FLOAT, re
     return Case(id, 18, id=id, model=model, refused=refused or {})
 
 
-def _everywhere(text: str) -> dict[str, str]:
-    return {"caffe": text, "bvlc": text}
+def _everywhere(text: str, *dialects: str) -> dict[str, str]:
+    return dict.fromkeys(("caffe", "bvlc", *dialects), text)
 
 
 ARITHMETIC = [
@@ -112,7 +112,12 @@ ARITHMETIC = [
         for d in ("LEFT", "RIGHT")
     ),
     Case("BitwiseXor", 18, (In((2, 30), "int8", low=-128, high=127), np.full(1, 21, np.int8))),
-    Case("Div", 14, (In((2, 3), "uint8"), np.zeros(1, np.uint8)), refused=_everywhere("division by zero")),
+    Case(
+        "Div",
+        14,
+        (In((2, 3), "uint8"), np.zeros(1, np.uint8)),
+        refused=_everywhere("division by zero", "relay", "relax"),
+    ),
     *(Case("Pow", 15, ((2, 3, 4), _scalar(e))) for e in (0, 1, 2, 3, 4, -1, -2)),
     *(Case("Pow", 15, (In((2, 3), low=0.1, high=3.0), _scalar(e)), id=f"Pow-{e}") for e in (0.5, -0.5, 1.7)),
     Case("Pow", 15, (np.array([0.5, 2.0, 3.0], np.float32), (2, 3))),

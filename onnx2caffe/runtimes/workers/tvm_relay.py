@@ -85,23 +85,29 @@ class Module:
         return [[_type(next(fields)) for _ in values] for values in lists]
 
     def _check(self) -> None:
-        calls = self._program["calls"]
         try:
-            found = self._types(len(calls))
+            self._compare(len(self._program["calls"]))
+        except CallFault:
+            raise
         except Exception as problem:
             raise self._first_fault(problem) from problem
-        for number, (call, types) in enumerate(zip(calls, found)):  # noqa: B905
-            if text := mismatch(call["types"], types):
+
+    def _compare(self, count: int) -> None:
+        """Hold the types of the first `count` calls against what the program says."""
+        for number, types in enumerate(self._types(count)):
+            if text := mismatch(self._program["calls"][number]["types"], types):
                 raise CallFault(number, text)
 
     def _first_fault(self, problem: Exception) -> CallFault:
-        """The first call that type inference does not take: fewer than `good` + 1 calls pass, `bad` do not."""
+        """The first call that is wrong: inference takes the first `good` calls and not the first `bad`."""
         good, bad = 0, len(self._program["calls"])
         while bad - good > 1:
             middle = (good + bad) // 2
             try:
-                self._types(middle)
+                self._compare(middle)
                 good = middle
+            except CallFault as fault:
+                return fault
             except Exception as earlier:
                 bad, problem = middle, earlier
         return CallFault(bad - 1, last_words(problem))

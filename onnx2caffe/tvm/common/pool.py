@@ -11,7 +11,10 @@ __all__: list[str] = []
 
 @emits(BOTH, "MaxPool")
 def max_pool(op: Op, net: Net) -> Value:
-    """`nn.max_pool{1,2,3}d`; where ONNX' last window would start behind the data, it has none, so neither may TVM."""
+    """`nn.max_pool{1,2,3}d`, its end pads such that rounding down gives ONNX's size.
+
+    TVM's own ceil_mode may add a window that lies behind the data, which ONNX does not have (facts/tvm.md §9).
+    """
     if op.wanted(1):
         raise Refused("its indices are read")
     rank = len(op.shape()) - 2
@@ -24,9 +27,22 @@ def max_pool(op: Op, net: Net) -> Value:
         pool_size=op.attribute("kernel_shape"),
         strides=op.attribute("strides"),
         dilation=op.attribute("dilations"),
-        padding=op.attribute("pads"),
-        ceil_mode=bool(op.attribute("ceil_mode")),
+        padding=_fitted_pads(op),
     )
+
+
+def _fitted_pads(op: Op) -> list[int]:
+    """The pads (begins, then ends) with which the windows that ONNX has, and no more, fit in."""
+    pads = list(op.attribute("pads"))
+    rank = len(pads) // 2
+    sizes = zip(op.shape()[2:], op.outputs[0][2:], strict=True)
+    for axis, (size, out) in enumerate(sizes):
+        kernel, stride = op.attribute("kernel_shape")[axis], op.attribute("strides")[axis]
+        reach = (out - 1) * stride + (kernel - 1) * op.attribute("dilations")[axis] + 1
+        missing = reach - size - pads[axis]
+        if not pads[axis + rank] - stride < missing <= pads[axis + rank]:
+            pads[axis + rank] = missing
+    return pads
 
 
 @emits(BOTH, "GlobalAveragePool")

@@ -62,10 +62,13 @@ def _by_axis(op: Op, net: Net) -> Value:
     maps = axis_maps(op.shape(), op.outputs[0], attributes, op.const(2), op.const(1))
     x = op.value()
     for axis, one in enumerate(maps):
-        if one.outside.any():
-            raise Refused("tf_crop_and_resize beyond the border")
         x = _along(net, x, axis, one)
-    return x
+    outside = np.zeros(x.shape, bool)
+    for axis, one in enumerate(maps):
+        outside |= one.outside.reshape([-1 if a == axis else 1 for a in range(x.rank)])
+    if not outside.any():
+        return x
+    return net("where", net.const(outside), net.like(op.attribute("extrapolation_value"), x), x, dtype=x.dtype)
 
 
 def _along(net: Net, x: Value, axis: int, one: AxisMap) -> Value:

@@ -16,7 +16,8 @@ relax = partial(emits, "relax")
 @relax("Conv")
 def conv(op: Op, net: Net) -> Value:
     """`nn.conv{1,2,3}d`, then an addition: Relax has no bias."""
-    rank = len(op.shape(1)) - 2
+    weight = op.shape(1)
+    rank = len(weight) - 2
     if rank not in (1, 2, 3):
         raise Refused(f"a convolution over {rank} axes")
     y = net(
@@ -29,4 +30,4 @@ def conv(op: Op, net: Net) -> Value:
         dilation=op.attribute("dilations"),
         groups=op.attribute("group"),
     )
-    return net("add", y, net.reshape(op.value(2), (-1, *[1] * rank))) if op.has(2) else y
+    return net("add", y, net.reshape(op.value(2), (weight[0], *[1] * rank))) if op.has(2) else y

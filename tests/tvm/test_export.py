@@ -1,0 +1,110 @@
+"""`onnx2caffe tvm` from end to end: files, map, and what happens when the numbers are wrong."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+import onnx2caffe
+from onnx2caffe import cli, mapfile
+from onnx2caffe.errors import NumbersDiffer, RuntimeMissing
+from onnx2caffe.mapfile import Place, TvmSegment
+from onnx2caffe.tvm import registry
+from onnx2caffe.tvm.registry import DIALECTS
+
+
+@pytest.fixture
+def model(tmp_path):
+    """Conv, Relu, Upsample, Conv, Add: the names of inputs and outputs are none in C."""
+    random = np.random.default_rng(0)
+    weights = {name: random.standard_normal(shape) for name, shape in {"w": (4, 3, 3, 3), "v": (4, 4, 1, 1)}.items()}
+    nodes = [
+        helper.make_node("Conv", ["in.put:0", "w"], ["a"], name="first", pads=[1, 1, 1, 1]),
+        helper.make_node("Relu", ["a"], ["b"], name="second"),
+        helper.make_node("Upsample", ["b", "s"], ["c"], name="third", mode="nearest"),
+        helper.make_node("Conv", ["c", "v"], ["d"], name="fourth"),
+        helper.make_node("Add", ["d", "c"], ["out/put"], name="fifth"),
+    ]
+    constants = [numpy_helper.from_array(w.astype(np.float32), name) for name, w in weights.items()]
+    constants.append(numpy_helper.from_array(np.array([1, 1, 2, 2], np.float32), "s"))
+    x = helper.make_tensor_value_info("in.put:0", TensorProto.FLOAT, (1, 3, 5, 6))
+    y = helper.make_tensor_value_info("out/put", TensorProto.FLOAT, (1, 4, 10, 12))
+    graph = helper.make_graph(nodes, "net", [x], [y], constants)
+    path = tmp_path / "net.onnx"
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 9)], ir_version=8), path)
+    return path
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_files(model, dialect, tmp_path, running, capsys) -> None:
+    running(dialect)
+    folder = tmp_path / "out"
+    assert cli.main(["tvm", str(model), "-o", str(folder), "--dialect", dialect, "--json"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert said["proof"]["ok"]
+    assert {row["tensor"] for row in said["proof"]["rows"]} == {"a", "b", "c", "out/put"}
+    export = mapfile.read(folder / "net.map.json")
+    (segment,) = export.segments
+    assert isinstance(segment, TvmSegment)
+    assert segment.inputs == {"in.put:0": Place("in_put_0", (1, 3, 5, 6))}
+    assert segment.outputs == {"out/put": Place("0", (1, 4, 10, 12))}
+    assert {path.name for path in folder.iterdir()} == {"net.map.json", *segment.files.values()}
+    assert (folder / segment.files["library"]).read_bytes()[:4] == b"\x7fELF"
+    assert "in_put_0" in (folder / segment.files["text"]).read_text()
+
+
+def test_an_export_replaces_the_one_before(model, tmp_path, running) -> None:
+    running("relax")
+    folder = tmp_path / "out"
+    onnx2caffe.export_tvm(model, folder, dialect="relax", compare=False)
+    export = onnx2caffe.export_tvm(model, folder, dialect="relax", compare=False, compile=False)
+    assert export.proof is None
+    assert sorted(path.name for path in folder.iterdir()) == sorted(
+        p.name for p in (*export.files.values(), export.map_file)
+    )
+    assert "library" not in export.files
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_a_wrong_lowering_is_caught_and_named(model, dialect, tmp_path, running, monkeypatch) -> None:
+    running(dialect)
+    key = registry.BOTH, "Resize"
+    right = registry._EMITTERS[key]
+    monkeypatch.setitem(registry._EMITTERS, key, lambda op, net: net("negative", right(op, net)))
+    with pytest.raises(NumbersDiffer, match="tensor 'c' differs") as caught:
+        onnx2caffe.export_tvm(model, tmp_path / "out", dialect=dialect)
+    assert "third" in caught.value.message
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_a_wrong_shape_stops_and_is_named(model, dialect, tmp_path, running, monkeypatch) -> None:
+    running(dialect)
+    monkeypatch.setitem(
+        registry._EMITTERS, (registry.BOTH, "Relu"), lambda op, net: net("mean", op.value(), axis=[1], keepdims=True)
+    )
+    with pytest.raises(NumbersDiffer, match=r"node 'second': mean: TVM infers .*1, 1, 5, 6"):
+        onnx2caffe.export_tvm(model, tmp_path / "out", dialect=dialect)
+    assert not (tmp_path / "out").exists()
+
+
+def test_without_a_tvm_the_command_that_gets_it_is_named(model, tmp_path, monkeypatch, capsys) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "empty"))
+    assert cli.main(["tvm", str(model), "-o", str(tmp_path / "out")]) == 4
+    assert "onnx2caffe setup relay" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
+def test_the_python_that_is_named_must_have_it(model, tmp_path, monkeypatch) -> None:
+    monkeypatch.setenv("ONNX2CAFFE_RELAY_PYTHON", "/bin/false")
+    with pytest.raises(RuntimeMissing, match="/bin/false"):
+        onnx2caffe.export_tvm(model, tmp_path / "out")
+
+
+@pytest.mark.parametrize("text", ["llvm mcpu", "cuda", "", "llvm -mcpu"])
+def test_a_target_that_is_none(model, text, tmp_path) -> None:
+    assert cli.main(["tvm", str(model), "-o", str(tmp_path / "out"), "--target", text]) == 2
