@@ -86,7 +86,7 @@ class _Emitting:
         if function is None:
             self._block(node, f"there is no emitter for {node.op_type} in {self._dialect}")
             return
-        self._net.node = _label(node)
+        self._net.node = canon.label(node)
         start = len(self._net.program.calls)
         op = Op(node, self._net, known)
         try:
@@ -104,7 +104,7 @@ class _Emitting:
             self._emitted.values[value] = result
 
     def _block(self, node: ir.Node, reason: str) -> None:
-        self.blocked.append(Blocked(_label(node), node.op_type, (reason,)))
+        self.blocked.append(Blocked(canon.label(node), node.op_type, (reason,)))
 
     def finished(self, outputs: Sequence[ir.Value]) -> Emitted:
         for value in outputs:
@@ -114,8 +114,3 @@ class _Emitting:
                 self._emitted.values[value] = self._net.const(array, value.name or "")
             self._net.program.outputs.append(self._emitted.values[value].reference)
         return self._emitted
-
-
-def _label(node: ir.Node) -> str:
-    """The user's nodes that a node stands for."""
-    return ", ".join(canon.sources(node)) or node.name or node.op_type

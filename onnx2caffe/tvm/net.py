@@ -168,11 +168,19 @@ class Net(abc.ABC):
             return x
         return self("broadcast_to", x, list(shape), shape=shape)
 
+    def conv(self, fn: str, x: Value, weight: Value, shape: Shape, **attrs: Any) -> Value:
+        """A convolution of any kind, its weight with the kernel behind two axes of channels."""
+        return self(fn, x, weight, shape=shape, **attrs)
+
     @abc.abstractmethod
     def _transpose(self, x: Value, perm: list[int], shape: list[int]) -> Value: ...
 
     @abc.abstractmethod
     def _cast(self, x: Value, dtype: str) -> Value: ...
+
+    @abc.abstractmethod
+    def add_bias(self, x: Value, bias: Value) -> Value:
+        """`x` plus a number for each of its channels (axis 1)."""
 
     @abc.abstractmethod
     def concat(self, parts: Sequence[Value], axis: int) -> Value:

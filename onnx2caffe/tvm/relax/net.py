@@ -21,20 +21,23 @@ class RelaxNet(Net):
     def _cast(self, x: Value, dtype: str) -> Value:
         return self("astype", x, dtype, dtype=dtype)
 
-    def concat(self, parts: Sequence[Value], axis: int) -> Value:  # noqa: D102 - as the base
+    def add_bias(self, x: Value, bias: Value) -> Value:
+        return self("add", x, self.reshape(bias, (x.shape[1], *[1] * (x.rank - 2))))
+
+    def concat(self, parts: Sequence[Value], axis: int) -> Value:
         shape = list(parts[0].shape)
         shape[axis] = sum(part.shape[axis] for part in parts)
         return self("concat", list(parts), axis, shape=shape, dtype=parts[0].dtype)
 
-    def slice(self, x: Value, starts: Sequence[int], stops: Sequence[int], steps: Sequence[int]) -> Value:  # noqa: D102
+    def slice(self, x: Value, starts: Sequence[int], stops: Sequence[int], steps: Sequence[int]) -> Value:
         shape = [len(range(*bounds)) for bounds in zip(starts, stops, steps, strict=True)]
         return self("strided_slice", x, list(range(x.rank)), list(starts), list(stops), list(steps), shape=shape)
 
-    def take(self, x: Value, indices: Value, axis: int) -> Value:  # noqa: D102
+    def take(self, x: Value, indices: Value, axis: int) -> Value:
         shape = (*x.shape[:axis], *indices.shape, *x.shape[axis + 1 :])
         return self("take", x, indices, shape=shape, axis=axis)
 
-    def pad(self, x: Value, before: Sequence[int], after: Sequence[int], mode: str, value: float) -> Value:  # noqa: D102
+    def pad(self, x: Value, before: Sequence[int], after: Sequence[int], mode: str, value: float) -> Value:
         shape = [b + n + a for b, n, a in zip(before, x.shape, after, strict=True)]
         widths = [width for pair in zip(before, after, strict=True) for width in pair]
         return self("nn.pad", x, widths, shape=shape, pad_mode=_PAD_MODES[mode], pad_value=value)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 from onnx2caffe.canon import Shape
 from onnx2caffe.decompose.matmul import product
@@ -15,26 +16,33 @@ __all__ = ["RelayNet"]
 class RelayNet(Net):
     """A Relay program under construction."""
 
+    def conv(self, fn: str, x: Value, weight: Value, shape: Shape, **attrs: Any) -> Value:
+        """Relay's own builds want to be told what the weight says."""
+        return super().conv(fn, x, weight, shape, channels=shape[1], kernel_size=weight.shape[2:], **attrs)
+
     def _transpose(self, x: Value, perm: list[int], shape: list[int]) -> Value:
         return self("transpose", x, perm, shape=shape)
 
     def _cast(self, x: Value, dtype: str) -> Value:
         return self("cast", x, dtype, dtype=dtype)
 
-    def concat(self, parts: Sequence[Value], axis: int) -> Value:  # noqa: D102 - as the base
+    def add_bias(self, x: Value, bias: Value) -> Value:
+        return self("nn.bias_add", x, bias, shape=x.shape)
+
+    def concat(self, parts: Sequence[Value], axis: int) -> Value:
         shape = list(parts[0].shape)
         shape[axis] = sum(part.shape[axis] for part in parts)
         return self("concatenate", list(parts), axis, shape=shape, dtype=parts[0].dtype)
 
-    def slice(self, x: Value, starts: Sequence[int], stops: Sequence[int], steps: Sequence[int]) -> Value:  # noqa: D102
+    def slice(self, x: Value, starts: Sequence[int], stops: Sequence[int], steps: Sequence[int]) -> Value:
         shape = [len(range(*bounds)) for bounds in zip(starts, stops, steps, strict=True)]
         return self("strided_slice", x, list(starts), list(stops), list(steps), shape=shape)
 
-    def take(self, x: Value, indices: Value, axis: int) -> Value:  # noqa: D102
+    def take(self, x: Value, indices: Value, axis: int) -> Value:
         shape = (*x.shape[:axis], *indices.shape, *x.shape[axis + 1 :])
         return self("take", x, indices, shape=shape, axis=axis)
 
-    def pad(self, x: Value, before: Sequence[int], after: Sequence[int], mode: str, value: float) -> Value:  # noqa: D102
+    def pad(self, x: Value, before: Sequence[int], after: Sequence[int], mode: str, value: float) -> Value:
         shape = [b + n + a for b, n, a in zip(before, x.shape, after, strict=True)]
         widths = list(zip(before, after, strict=True))
         return self("nn.pad", x, widths, self.like(value, x), shape=shape, pad_mode=mode)
