@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+import onnx_ir as ir
 from onnx_ir.passes.common import RemoveUnusedNodesPass
 
-from onnx2caffe import mapfile
+from onnx2caffe import canon, mapfile
 from onnx2caffe.assembly import Assembly, Extras, remarks, summary
 from onnx2caffe.caffe.lower.families import load_families
 from onnx2caffe.caffe.lower.registry import ALTERNATIVES
@@ -19,6 +20,7 @@ from onnx2caffe.frontend import Loaded, load
 from onnx2caffe.mapfile import CaffeSegment, ExportMap, Port
 from onnx2caffe.partition.plan import Plan, Wishes, partitioned, whole
 from onnx2caffe.passes import pipeline
+from onnx2caffe.passes.approximate import LoseBorders
 from onnx2caffe.passes.base import Pass
 from onnx2caffe.passes.strip_qdq import StripQdq
 from onnx2caffe.runtimes.base import Feeds, NetFiles, Runtime
@@ -110,6 +112,14 @@ def convert(path: Path, options: Options) -> Conversion:
 
 
 @dataclass(frozen=True)
+class _Yardstick:
+    """Another reading of the user's file, and what that leaves out of it."""
+
+    path: Path
+    without: str
+
+
+@dataclass(frozen=True)
 class _Written:
     """What is left of a conversion once its files are written: nothing that holds weights."""
 
@@ -119,8 +129,8 @@ class _Written:
     share: float
     cpu_nodes: int
     summary: str
-    reading: Path | None
-    """The yardstick where it is not the user's file."""
+    yardstick: _Yardstick | None
+    """Where it is not the user's file."""
 
 
 class _Converting:
@@ -182,11 +192,14 @@ class _Converting:
         self._options.progress("rewriting")
         observe = Observer(self._options.save_intermediate, self._options.check)
         observe("load", loaded.model)
-        reading = self._write_reading(loaded, folder) if self._strip.count else None
+        yardstick = self._stripped(loaded, folder) if self._strip.count else None
+        unrewritten = loaded.model.clone() if _may_differ(self._options.recipes) else None
         pipeline.run(loaded.model, self._passes(), observe)
         _drop_kept(loaded)
         self._options.progress("lowering to Caffe")
         plan = self._plan(loaded)
+        if unrewritten is not None and (sources := _approximated(plan)):
+            yardstick = self._without_borders(loaded, unrewritten, sources, folder)
         options = self._options
         options.progress("writing")
         with writing(self._folder):
@@ -197,7 +210,7 @@ class _Converting:
             mapfile.write(export, folder / self._map_name)
         layers = sum(len(net.layers) for net in plan.nets)
         told = summary(plan, self._target.name) if self._partitions else ""
-        return _Written(export, loaded.half, layers, plan.share, len(plan.reasons), told, reading)
+        return _Written(export, loaded.half, layers, plan.share, len(plan.reasons), told, yardstick)
 
     def _plan(self, loaded: Loaded) -> Plan:
         """What becomes Caffe: all of the model, or what the target can have of it."""
@@ -225,17 +238,28 @@ class _Converting:
         default = "auto" if self._target.partition and not self._options.cuts else "full"
         return self._options.tail or default
 
-    def _write_reading(self, loaded: Loaded, folder: Path) -> Path:
-        """The model without its quantisation as the yardstick; note how far the user's file is from it."""
-        path = folder / "reading.onnx"
-        with writing(self._folder):
-            write_reading(loaded.model, path)
+    def _stripped(self, loaded: Loaded, folder: Path) -> _Yardstick:
+        """The model without its quantisation; note how far the user's file is from it."""
         count = self._strip.count
         text = f"{count} quantised tensor{'s' * (count != 1)} kept as real numbers (--strip-qdq)"
+        return self._yardstick(loaded, loaded.model, folder, text, "its quantisation")
+
+    def _without_borders(self, loaded: Loaded, model: ir.Model, sources: Sequence[str], folder: Path) -> _Yardstick:
+        """The model with what approximate recipes compute; note how far the user's file is from it."""
+        LoseBorders(sources).call(model)
+        what = "the border of its linear enlargements"
+        without = f"its quantisation and {what}" if self._strip.count else what
+        text = f"{len(sources)} node{'s' * (len(sources) != 1)} approximate (--recipe)"
+        return self._yardstick(loaded, model, folder, text, without)
+
+    def _yardstick(self, loaded: Loaded, model: ir.Model, folder: Path, text: str, without: str) -> _Yardstick:
+        path = folder / "reading.onnx"
+        with writing(self._folder):
+            write_reading(model, path)
         if self._options.proof:
             text += self._distance_to(path, loaded)
         loaded.notes.append(Note("warning", text))
-        return path
+        return _Yardstick(path, without)
 
     def _distance_to(self, reading: Path, loaded: Loaded) -> str:
         found = farthest(self._path, reading, self._runs(loaded.inputs), [o.name for o in loaded.outputs])
@@ -265,8 +289,8 @@ class _Converting:
 
     def _notes(self, loaded: Loaded, plan: Plan) -> list[Note]:
         """All that the user should know."""
-        ways = [*_approximations(plan), *_without_effect(self._options, plan)]
-        return [*loaded.notes, *ways, *remarks(plan), *self._remarks(plan)]
+        unused = _without_effect(self._options, plan)
+        return [*loaded.notes, *unused, *remarks(plan), *self._remarks(plan)]
 
     def _remarks(self, plan: Plan) -> list[Note]:
         return [Note("note", text) for net in plan.nets for text in self._target.remarks(net)]
@@ -275,7 +299,8 @@ class _Converting:
         options, export = self._options, written.export
         runs = self._runs(export.inputs)
         wanted = [*export.tensors, *(o.name for o in export.outputs)]
-        model = UserModel(written.reading or self._path, wanted, written.half and written.reading is None)
+        other = written.yardstick
+        model = UserModel(other.path if other else self._path, wanted, written.half and other is None)
         with candidates(options.caffe_python, options.caffe_run) as runtimes:
             try:
                 proof = prove(folder, export, model, runs, runtimes, progress=options.progress)
@@ -287,7 +312,7 @@ class _Converting:
                 options.progress("looking for the step that did it")
                 step = self._culprit(folder, export, model, runs[broken.run], runtimes=runtimes, broken=broken)
                 raise NumbersDiffer(*complaint(proof, broken, step, _UNPROVED))
-        return replace(proof, without="its quantisation" if written.reading else "")
+        return replace(proof, without=other.without if other else "")
 
     def _runs(self, inputs: Sequence[InputInfo]) -> list[Feeds]:
         return list(all_runs(inputs, SEEDS, self._options.inputs, self._options.pictures))
@@ -345,14 +370,18 @@ def _check_recipes(chosen: Mapping[str, str]) -> None:
             raise UsageError(f"--recipe {key}={variant}: no such variant", f"{key} has: {known}")
 
 
-def _approximations(plan: Plan) -> list[Note]:
-    return [
-        Note("warning", f"{key}={variant} is only approximately equal", (node,))
-        for piece in plan.pieces
-        if piece.lowered is not None
-        for node, key, variant in piece.lowered.used
-        if ALTERNATIVES[key][variant].approximate
-    ]
+def _may_differ(recipes: Mapping[str, str]) -> bool:
+    return any(ALTERNATIVES[key][variant].approximate for key, variant in recipes.items())
+
+
+def _approximated(plan: Plan) -> list[str]:
+    """The user's nodes that became something only approximately equal."""
+    found: dict[str, None] = {}
+    for piece in plan.pieces:
+        used = piece.lowered.used if piece.lowered is not None else ()
+        names = {node for node, key, variant in used if ALTERNATIVES[key][variant].approximate}
+        found |= dict.fromkeys(s for node in piece.part.nodes if node.name in names for s in canon.sources(node))
+    return list(found)
 
 
 def _without_effect(options: Options, plan: Plan) -> list[Note]:

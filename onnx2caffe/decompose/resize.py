@@ -6,6 +6,7 @@ exports are measured against, and its float32 rounding decides ties (docs: ONNX 
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -16,7 +17,7 @@ import numpy as np
 
 from onnx2caffe.frontend.evaluate import run
 
-__all__ = ["AxisMap", "axis_maps", "sampling_matrix"]
+__all__ = ["AxisMap", "Tent", "axis_maps", "same", "sampling_matrix", "tent"]
 
 Array = np.ndarray[Any, Any]
 Attributes = tuple[tuple[str, Any], ...]
@@ -133,3 +134,45 @@ def sampling_matrix(shape: Sequence[int], grid: Array, attributes: Mapping[str, 
     maps = np.eye(places, dtype=np.float32).reshape(1, places, *shape)
     (sampled,) = run("GridSample", attributes, [maps, grid[None].astype(np.float32)])
     return np.ascontiguousarray(sampled.reshape(places, -1).T)
+
+
+@dataclass(frozen=True, eq=False)
+class Tent:
+    """One axis of a Deconvolution that interpolates linearly, and what its outputs are multiplied with."""
+
+    stride: int
+    pad: int
+    taps: Array
+    factors: Array
+
+
+def tent(matrix: Array) -> Tent | None:
+    """The Deconvolution that makes `matrix`: element i spreads a tent of half width `stride` round i·stride + shift.
+
+    None where `matrix` is not linear by a whole factor.
+    """
+    out, size = matrix.shape
+    whole = {round(n / d) for n, d in ((out, size), (out - 1, size - 1)) if d and n % d == 0}
+    for stride, centred in itertools.product(sorted(whole - {0}), (True, False)):
+        shift = (stride - 1) / 2 if centred else 0.0
+        places = np.arange(out)[:, None] - stride * np.arange(size) - shift
+        weights = np.maximum(0, 1 - np.abs(places) / stride)
+        sums = weights.sum(1)
+        if (sums > 0).all() and same(matrix, weights / sums[:, None]):
+            return Tent(stride, *_tent_taps(out - stride * (size - 1), stride, shift), 1 / sums)
+    return None
+
+
+def _tent_taps(length: int, stride: int, shift: float) -> tuple[int, Array]:
+    """Pad and taps of a tent, the first element of which has `length` places up to the end of the output's share."""
+    pad = -(math.floor(shift - stride) + 1)
+    last = math.ceil(shift + stride) - 1
+    pad += max(0, last + 1 - pad - length)
+    places = np.arange(length + 2 * pad) - pad - shift
+    return pad, np.maximum(0, 1 - np.abs(places) / stride)
+
+
+def same(matrix: Array, other: Array) -> bool:
+    """Equal up to the rounding of float32 coordinates along the longer side."""
+    tolerance = 1e-6 + 4 * np.finfo(np.float32).eps * max(matrix.shape)
+    return bool(np.abs(matrix - other).max() <= tolerance)

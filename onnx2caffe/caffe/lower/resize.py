@@ -21,7 +21,7 @@ from onnx2caffe.caffe.lower.maps import forward, pointwise
 from onnx2caffe.caffe.lower.op import Op
 from onnx2caffe.caffe.lower.registry import Refused, lowers, recipe
 from onnx2caffe.caffe.net import Blob
-from onnx2caffe.decompose.resize import AxisMap, axis_maps, sampling_matrix
+from onnx2caffe.decompose.resize import AxisMap, Tent, axis_maps, same, sampling_matrix, tent
 from onnx2caffe.frontend.evaluate import NotEvaluable
 
 __all__: list[str] = []
@@ -113,7 +113,7 @@ def resize_by_interp(net: Emitter, x: Blob, maps: Sequence[AxisMap]) -> Blob:
     for m in maps:
         out, size = m.matrix.shape
         places = np.arange(out) * ((size - 1) / max(out - 1, 1))
-        if not _same(m.matrix, np.maximum(0, 1 - np.abs(places[:, None] - np.arange(size)))):
+        if not same(m.matrix, np.maximum(0, 1 - np.abs(places[:, None] - np.arange(size)))):
             raise Refused("not linear with aligned corners")
     if len(maps) != 2:
         raise Refused(f"Interp has two spatial axes, the input has {len(maps)}")
@@ -221,48 +221,15 @@ def _steps(matrix: Array) -> tuple[int, Array]:
     expected = np.zeros_like(matrix)
     for j in range(out):
         expected[j, j * stride : j * stride + length] = matrix[0, :length]
-    if not _same(matrix, expected):
+    if not same(matrix, expected):
         raise Refused("the rows of the map are not one row in steps")
     return stride, matrix[0, :length]
 
 
-@dataclass(frozen=True, eq=False)
-class _Tent:
-    """One axis of a Deconvolution that interpolates linearly, and what its outputs are multiplied with."""
-
-    stride: int
-    pad: int
-    taps: Array
-    factors: Array
-
-
-def _tent(matrix: Array) -> _Tent:
-    """The Deconvolution that makes `matrix`: element i spreads a tent of half width `stride` round i·stride + shift."""
-    out, size = matrix.shape
-    whole = {round(n / d) for n, d in ((out, size), (out - 1, size - 1)) if d and n % d == 0}
-    for stride, centred in itertools.product(sorted(whole - {0}), (True, False)):
-        shift = (stride - 1) / 2 if centred else 0.0
-        places = np.arange(out)[:, None] - stride * np.arange(size) - shift
-        weights = np.maximum(0, 1 - np.abs(places) / stride)
-        sums = weights.sum(1)
-        if (sums > 0).all() and _same(matrix, weights / sums[:, None]):
-            return _Tent(stride, *_tent_taps(out - stride * (size - 1), stride, shift), 1 / sums)
-    raise Refused("not linear by a whole factor")
-
-
-def _tent_taps(length: int, stride: int, shift: float) -> tuple[int, Array]:
-    """Pad and taps of a tent, the first element of which has `length` places up to the end of the output's share."""
-    pad = -(math.floor(shift - stride) + 1)
-    last = math.ceil(shift + stride) - 1
-    pad += max(0, last + 1 - pad - length)
-    places = np.arange(length + 2 * pad) - pad - shift
-    return pad, np.maximum(0, 1 - np.abs(places) / stride)
-
-
-def _same(matrix: Array, other: Array) -> bool:
-    """Equal up to the rounding of float32 coordinates along the longer side."""
-    tolerance = 1e-6 + 4 * np.finfo(np.float32).eps * max(matrix.shape)
-    return bool(np.abs(matrix - other).max() <= tolerance)
+def _tent(matrix: Array) -> Tent:
+    if (found := tent(matrix)) is None:
+        raise Refused("not linear by a whole factor")
+    return found
 
 
 @lowers("GridSample")
