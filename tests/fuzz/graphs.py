@@ -7,6 +7,7 @@ to four inputs, mostly pictures.
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Sequence
 
 import onnx
 from hypothesis import strategies as st
@@ -23,11 +24,14 @@ FAMILIES = (spatial.MAKERS, layout.MAKERS, elementwise.MAKERS, dense.MAKERS, idi
 
 
 @st.composite
-def models(draw: Draw) -> onnx.ModelProto:
-    """A legal model; every unread tensor is an output, and now and then a read one, an input, or one tensor twice."""
+def models(draw: Draw, batches: Sequence[int] = (1, 1, 2)) -> onnx.ModelProto:
+    """A legal model, its batches drawn from `batches`.
+
+    Every unread tensor is an output, and now and then a read one, an input, or one tensor twice.
+    """
     g = Graph(draw, draw(st.sampled_from(OPSETS)))
     for _ in range(g.int(1, 2)):
-        _add_input(g)
+        _add_input(g, batches)
     for _ in range(g.int(2, 12)):
         _try(g, g.one(*g.one(*FAMILIES)))
     if not any(node.op_type != "Constant" for node in g.nodes):
@@ -64,10 +68,10 @@ def _add_picture(g: Graph) -> None:
     g.inputs.append(name)
 
 
-def _add_input(g: Graph) -> None:
+def _add_input(g: Graph, batches: Sequence[int]) -> None:
     name = g.name("x")
     rank = g.one(4, 4, 4, 4, 3, 3, 2, 5, 1)
-    batch = [g.one(1, 1, 2)] if rank > 1 else []
+    batch = [g.one(*batches)] if rank > 1 else []
     sizes = g.one((1, 7), (1, 7), (2, 4))
     g.shapes[name] = (*batch, *(g.one(g.int(*sizes), 4, 6) for _ in range(rank - len(batch))))
     g.inputs.append(name)
