@@ -84,6 +84,7 @@ def convert(
     report: Sequence[str] = (),
     hp: Sequence[str] = (),
     single_wk: bool = False,
+    rules: AnyPath | None = None,
     save_intermediate: AnyPath | None = None,
     force: bool = False,
     check: bool = False,
@@ -117,6 +118,7 @@ def convert(
         report: those whose blob is marked `_report`.
         hp: those marked `_hp`.
         single_wk: write several nets as one prototxt too, with Custom layers between them.
+        rules: TOML that overrides or adds rules of nnie_mapper (docs/nnie-rules.md); what they refuse is not written.
         save_intermediate: a folder for the model after every pass.
         force: write into a folder that holds other files.
         check: check the model's invariants after every pass.
@@ -148,6 +150,7 @@ def convert(
         min_nnie_macs=min_nnie_macs,
         marks=Marks(cpu, report, hp),
         single_wk=single_wk,
+        rules=_path(rules),
         save_intermediate=_path(save_intermediate),
         force=force,
         check=check,

@@ -25,6 +25,7 @@ from onnx2caffe.targets.nnie.markers import HP
 from onnx2caffe.targets.nnie.rules import SEVERITIES, Finding, Rule, load_rules
 from onnx2caffe.targets.nnie.segments import CPU, REPORT
 from onnx2caffe.targets.nnie.socs import soc_by_name
+from onnx2caffe.targets.nnie.target import nnie
 
 __all__ = ["CheckOptions", "Report", "check"]
 
@@ -95,8 +96,9 @@ def check(net: Path | None, options: CheckOptions) -> Report:
 
 class _Checking:
     def __init__(self, net: Path | None, options: CheckOptions, target: Target) -> None:
-        self._net, self._options, self._target = net, options, target
+        self._net, self._options = net, options
         self._rules = load_rules(options.rules)
+        self._target = nnie(self._rules) if target.name == "nnie" else target
         self._nodes: Mapping[str, Sequence[str]] = {}
         """Caffe layer -> the user's nodes, as far as they are known."""
 

@@ -27,6 +27,8 @@ from onnx2caffe.runtimes.base import Feeds, NetFiles, Runtime
 from onnx2caffe.stages import SEEDS, TOOL, Observer, complaint, plain_name, unjudged_notes, writing
 from onnx2caffe.targets import by_name
 from onnx2caffe.targets.nnie.markers import Marks
+from onnx2caffe.targets.nnie.rules import load_rules
+from onnx2caffe.targets.nnie.target import nnie
 from onnx2caffe.verify.candidates import candidates
 from onnx2caffe.verify.inputs import InputInfo, Pictures, all_runs
 from onnx2caffe.verify.proof import prove
@@ -65,6 +67,7 @@ class Options:
     min_nnie_macs: float = 0.0
     marks: Marks = field(default_factory=Marks)
     single_wk: bool = False
+    rules: Path | None = None
     save_intermediate: Path | None = None
     force: bool = False
     check: bool = False
@@ -136,13 +139,13 @@ class _Written:
 class _Converting:
     def __init__(self, path: Path, options: Options) -> None:
         self._path, self._options = path, options
-        self._target = by_name(options.target)
+        if (options.marks or options.single_wk or options.rules) and options.target != "nnie":
+            raise UsageError("--cpu, --report, --hp, --single-wk and --rules are for the mapper", "--target nnie")
+        self._target = nnie(load_rules(options.rules)) if options.rules else by_name(options.target)
         self._name = plain_name(options.name or path.stem)
         self._folder = options.folder or Path(path.stem)
         self._strip = StripQdq()
         _check_recipes(options.recipes)
-        if (options.marks or options.single_wk) and options.target != "nnie":
-            raise UsageError("--cpu, --report, --hp and --single-wk are for the mapper", "--target nnie")
 
     def run(self) -> Conversion:
         check_folder(self._folder, self._options.force)

@@ -183,6 +183,7 @@ def _mapper(parser: argparse.ArgumentParser) -> None:
             f"--{option}", action="append", default=[], metavar="NAME", help=f"{what}: a tensor, node or layer"
         )
     group.add_argument("--single-wk", action="store_true", help="several nets as one prototxt too")
+    group.add_argument("--rules", metavar="FILE", help="TOML that overrides or adds rules of what it takes")
 
 
 def _tvm(parser: argparse.ArgumentParser) -> None:

@@ -263,6 +263,41 @@ class TestMarks:
         assert problem.value.hint == "--target nnie"
 
 
+class TestRules:
+    """Who owns the vendor's guide knows better."""
+
+    def depthwise(self):
+        g = Graph()
+        g.node("Conv", ["x", g.constant("w", np.ones((4, 1, 3, 3), np.float32))], "c", group=4)
+        return g.model({"x": [1, 4, 8, 8]}, ["c"])
+
+    def types(self, folder) -> list[str]:
+        return [layer.type for layer in parsed(folder / "out" / "m.prototxt").layer]
+
+    def test_what_they_refuse_is_not_written(self, tmp_path):
+        rules = tmp_path / "my.toml"
+        rules.write_text(
+            "[X1]\nseverity = 'refused'\nwhen = { types = ['DepthwiseConv'], field = 'num_output', max = 0 }\n"
+        )
+        convert(self.depthwise(), tmp_path)
+        assert self.types(tmp_path) == ["Input", "DepthwiseConv"]
+        convert(self.depthwise(), tmp_path, rules=rules)
+        assert api.check(tmp_path / "m.onnx", rules=rules).at_least("refused") == []
+        assert self.types(tmp_path) == ["Input", "Convolution"]
+
+    def test_what_they_allow_is(self, tmp_path):
+        rules = tmp_path / "my.toml"
+        rules.write_text("[E05.when]\ntypes = ['Input', 'Clip']\n")
+        g = Graph()
+        g.node("Clip", ["x", g.constant("a", np.float32(0)), g.constant("b", np.float32(6))], "y")
+        convert(g.model({"x": [1, 4, 8, 8]}, ["y"]), tmp_path, rules=rules)
+        assert self.types(tmp_path) == ["Input", "Clip"]
+
+    def test_only_for_the_mapper(self, tmp_path):
+        with pytest.raises(UsageError, match="for the mapper"):
+            convert(self.depthwise(), tmp_path, target="caffe", rules=tmp_path / "my.toml")
+
+
 class TestSingleWk:
     def test_parts_between_are_custom_layers(self, tmp_path):
         convert(warped(), tmp_path, single_wk=True, hp=["c2"])

@@ -15,7 +15,7 @@ from onnx2caffe.targets.nnie.finish import for_mapper
 from onnx2caffe.targets.nnie.preferred import PREFERRED
 from onnx2caffe.targets.nnie.rules import Rule, load_rules, see_layer
 
-__all__ = ["NNIE"]
+__all__ = ["NNIE", "nnie"]
 
 
 @dataclass(frozen=True)
@@ -55,15 +55,18 @@ class _Nnie(Target):
         ]
 
 
-_RULES = load_rules()
+def nnie(rules: Mapping[str, Rule]) -> Target:
+    """The target by these rules."""
+    return _Nnie(
+        "nnie",
+        frozenset(rules["E05"].when["types"]),
+        exit="nnie",
+        partition=True,
+        max_segments=rules["E09"].when["segments"],
+        max_ports=rules["E09"].when["outputs"],
+        preferred=PREFERRED,
+        rules=rules,
+    )
 
-NNIE = _Nnie(
-    "nnie",
-    frozenset(_RULES["E05"].when["types"]),
-    exit="nnie",
-    partition=True,
-    max_segments=_RULES["E09"].when["segments"],
-    max_ports=_RULES["E09"].when["outputs"],
-    preferred=PREFERRED,
-    rules=_RULES,
-)
+
+NNIE = nnie(load_rules())
