@@ -1,0 +1,115 @@
+"""`onnx2caffe convert --target nnie`: every option of the partition and the marks reaches what it is for."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.nnie.models import classifier, detector, save, warped
+
+CUTS = ["score0", "score1", "box0", "box1"]
+MODELS = {"classifier": classifier, "detector": detector, "warped": warped}
+
+
+@pytest.fixture
+def convert(cli):
+    """Converts a small model into the folder `out`."""
+
+    def run(model: str, *words: object, target: str = "nnie"):
+        path = save(MODELS[model](), Path(), model)
+        return cli("convert", path, "--target", target, "-o", "out", "--no-proof", "--force", *words)
+
+    return run
+
+
+def segments() -> list[dict]:
+    (path,) = Path("out").glob("*.map.json")
+    return json.loads(path.read_text())["segments"]
+
+
+def net_outputs() -> list[str]:
+    return [name for segment in segments() if segment["kind"] == "caffe" for name in segment["outputs"]]
+
+
+@pytest.mark.parametrize(
+    ("words", "outputs"),
+    [
+        ([], ["box0", "box1", "scores"]),
+        (["--tail", "auto"], ["box0", "box1", "scores"]),
+        (["--tail", "none"], ["box0", "box1", "cls0", "cls1"]),
+        (["--tail", "full"], ["all"]),
+        ([word for name in CUTS for word in ("--cut", name)], sorted(CUTS)),
+        (["--no-partition"], ["all"]),
+    ],
+)
+def test_where_the_net_ends(convert, words: list[str], outputs: list[str]):
+    assert convert("detector", *words).code == 0
+    assert sorted(net_outputs()) == outputs
+
+
+def test_what_runs_where_is_said(convert):
+    ran = convert("detector")
+    assert "NNIE: 100.0 % of MACs, " in ran.out
+    assert "1 segment · CPU: 8 nodes (Add, Mul, Reshape …: decode)" in ran.out
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "text"),
+    [
+        (["--require-segments", "1"], 1, "becomes 2 segments; 1 are required"),
+        (["--require-segments", "2"], 0, ""),
+        (["--min-nnie-macs", "0.99", "--cut", "r1"], 1, "99.00% are required"),
+        (["--min-nnie-macs", "0.99"], 0, ""),
+        (["--no-partition"], 3, "GridSample 'n_warped'"),
+        (["--cut", "r3"], 2, "near: "),
+        (["--rename", "r9=x"], 2, "no output of a net has that name"),
+        (["--hp", "nobody"], 2, "no tensor, node or layer"),
+        (["--cpu", "c1"], 2, "E08"),
+        (["--tail", "some"], 2, "invalid choice"),
+        (["--require-segments", "0"], 2, "positive"),
+        (["--min-nnie-macs", "2"], 2, "share"),
+    ],
+)
+def test_requirements_and_wrong_names(convert, words: list[str], code: int, text: str):
+    ran = convert("warped", *words)
+    assert ran.code == code
+    assert text in ran.err
+    assert Path("out").exists() == (code == 0)
+
+
+@pytest.mark.parametrize("target", ["caffe", "bvlc"])
+def test_other_targets_partition_when_asked(convert, target: str):
+    assert convert("warped", target=target).code == 3
+    assert convert("warped", "--partition", target=target).code == 0
+    assert [segment["kind"] for segment in segments()] == ["caffe", "onnx", "caffe"]
+
+
+@pytest.mark.parametrize(
+    "words", [["--hp", "c1"], ["--report", "r1"], ["--cpu", "c2"], ["--single-wk"], ["--rules", "x"]]
+)
+def test_marks_are_for_the_mapper(convert, words: list[str]):
+    ran = convert("classifier", *words, target="caffe")
+    assert (ran.code, "for the mapper" in ran.err) == (2, True)
+
+
+def test_marks(convert):
+    assert convert("classifier", "--tail", "full", "--hp", "c1", "--report", "r1", "--cpu", "n_pool").code == 0
+    text = Path("out/classifier.marked.prototxt").read_text()
+    assert all(f'"{name}"' in text for name in ("n_c1_hp", "r1_report", "n_pool_cpu"))
+
+
+def test_one_wk_and_a_name(convert):
+    ran = convert("warped", "--single-wk", "--rename", "s=score")
+    assert ran.code == 0
+    assert "wrote out/warped.wk.prototxt" in ran.out
+    assert segments()[-1]["outputs"]["s"]["blob"] == "score"
+
+
+def test_rules_of_the_user(convert):
+    Path("my.toml").write_text(
+        "[X1]\nseverity = 'refused'\nwhen = { types = ['Softmax'], field = 'axis', one_of = [7] }\n"
+    )
+    assert convert("classifier", "--tail", "full", "--rules", "my.toml").code == 0
+    assert "Softmax" not in Path("out/classifier.prototxt").read_text()
