@@ -145,6 +145,22 @@ class TestOutputs:
         assert done.proof.ok
         assert "W24" not in {finding.rule for finding in api.check(tmp_path / "out" / "m.prototxt").findings}
 
+    @pytest.mark.parametrize(
+        "outputs", [["c", "flat"], ["flat", "c"], ["flat", "last"], ["c", "flat", "last"]], ids=str
+    )
+    def test_a_map_and_its_rows(self, tmp_path, outputs):
+        """Two outputs of one map, which may be read inside too: nobody inside reads what is put out."""
+        g = Graph()
+        g.conv("x", "c", 3, 4)
+        g.node("Reshape", ["c", g.constant("shape", np.array([1, 4, 64]))], "flat")
+        g.node("Softmax", ["flat"], "last", axis=2)
+        done = convert(g.model({"x": [1, 3, 8, 8]}, outputs), tmp_path)
+        net = read_net(tmp_path / "out" / "m.prototxt", None)
+        places = read_map(tmp_path / "out")["segments"][0]["outputs"]
+        assert {place["blob"] for place in places.values()} == set(net.outputs)
+        assert all(len(net.shapes[blob]) in (2, 4) for blob in net.outputs)
+        assert done.proof.ok
+
     def test_a_row_longer_than_the_nnie_has_is_several(self):
         net = Net(
             "n",

@@ -36,7 +36,7 @@ def for_mapper(net: Net, names: Mapping[str, str]) -> Net:
 
     `twins` and `moments` of the result say where the values of all blobs of `net` are.
     """
-    result = _in_place(_grouped(_stored(_unread_outputs(_joined(net)))))
+    result = _in_place(_grouped(_unread_outputs(_stored(_joined(net)))))
     wishes = {new: names.get(old, old) for old, new in zip(net.outputs, result.outputs, strict=True)}
     return _named(result, wishes)
 
