@@ -166,6 +166,7 @@ def export_tvm(
     name: str = "",
     dialect: str = "relay",
     target: str = "host",
+    cc: str = "",
     input_shapes: Mapping[str, Shape] | None = None,
     outputs: Sequence[str] = (),
     opt_level: int = 3,
@@ -178,14 +179,16 @@ def export_tvm(
     check: bool = False,
     progress: Callable[[str], None] = _silent,
 ) -> TvmExport:
-    """Export an ONNX file as a TVM module: `folder/name.relay.txt`, `.json`, `.params`, `name.so` and `name.map.json`.
+    """Export an ONNX file as a TVM module: text, JSON, weights, library and `name.map.json` in `folder`.
 
     Args:
         model: the ONNX file.
         folder: where to write; default: a folder in the working directory named after the model.
         name: of the files; default: the model's.
         dialect: "relay" or "relax".
-        target: "host", or a target as TVM writes it ("llvm -mcpu=…").
+        target: "host", a board ("hi3516dv300" …), "armhf", "aarch64", "opencl", "mali", or a target as TVM writes it
+            ("llvm -mcpu=…").
+        cc: a compiler that links the library for the target; "": it stays objects where another machine is the target.
         input_shapes: shapes for inputs that leave dimensions free.
         outputs: inner tensors at which the module shall end.
         opt_level: how far TVM optimises the library (0 … 4).
@@ -207,6 +210,7 @@ def export_tvm(
         name=name,
         dialect=dialect,
         target=target,
+        cc=cc,
         input_shapes=input_shapes or {},
         outputs=outputs,
         opt_level=opt_level,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -40,6 +41,7 @@ class TvmOptions:
     name: str = ""
     dialect: str = "relay"
     target: str = "host"
+    cc: str = ""
     input_shapes: Mapping[str, Shape] = field(default_factory=dict)
     outputs: Sequence[str] = ()
     opt_level: int = 3
@@ -92,6 +94,7 @@ class _Exporting:
         self._name = plain_name(options.name or path.stem)
         self._folder = options.folder or Path(path.stem)
         self._target = targets.parse(options.target)
+        self._cc = self._linker()
 
     def run(self) -> TvmExport:
         check_folder(self._folder, self._options.force)
@@ -134,11 +137,38 @@ class _Exporting:
     def _passes() -> list[Pass]:
         return pipeline.pipeline("tvm")
 
+    def _linker(self) -> str:
+        """The compiler that was asked for; "" where none was.
+
+        Raises:
+            RuntimeMissing: it is not there.
+
+        """
+        cc = self._options.cc
+        found = shutil.which(cc) if cc else ""
+        if found is None:
+            raise RuntimeMissing(
+                f"there is no compiler {cc}", f"apt-get install {targets.compiler_package(self._target)}"
+            )
+        return found
+
+    def _library(self, tvm: Tvm) -> str:
+        """The name of the file for what is built: objects where nothing here links for the target.
+
+        Raises:
+            RuntimeMissing: there is no compiler although this machine is the target.
+
+        """
+        if not self._cc and targets.is_foreign(self._target):
+            return f"{self._name}.tar"
+        if not self._cc and not tvm.links:
+            raise RuntimeMissing("no C++ compiler links libraries here", "apt-get install g++, or --no-compile")
+        return f"{self._name}.so"
+
     def _made(self, tvm: Tvm, loaded: Loaded, emitted: Emitted, folder: Path) -> tuple[Proof | None, ExportMap]:
         """The module: checked by types, by numbers, built and written."""
         options, program = self._options, emitted.program
-        if options.compile and not tvm.links:
-            raise RuntimeMissing("no C++ compiler links libraries here", "apt-get install g++, or --no-compile")
+        library = self._library(tvm) if options.compile else ""
         options.progress(f"making the module in {tvm.name}")
         try:
             tvm.load(program.to_json(), program.arrays)
@@ -151,7 +181,7 @@ class _Exporting:
             tvm.build(self._target, options.opt_level)
         options.progress("writing")
         with writing(self._folder):
-            export = self._write(tvm, loaded, emitted, folder)
+            export = self._write(tvm, loaded, emitted, folder, library)
         return proof, export
 
     def _prove(self, tvm: Tvm, loaded: Loaded, emitted: Emitted) -> Proof:
@@ -184,14 +214,14 @@ class _Exporting:
         ]
         return "\n".join(lines), f"{REPORT}; --no-compare writes the files unproved"
 
-    def _write(self, tvm: Tvm, loaded: Loaded, emitted: Emitted, folder: Path) -> ExportMap:
+    def _write(self, tvm: Tvm, loaded: Loaded, emitted: Emitted, folder: Path, library: str) -> ExportMap:
         """Write all files, map.json last."""
         options = self._options
         stem = f"{self._name}.{options.dialect}"
         files = {"text": f"{stem}.txt", "json": f"{stem}.json", "params": f"{stem}.params"}
-        if options.compile:
-            files["library"] = f"{self._name}.so"
-        tvm.write(folder / stem, folder / files["library"] if options.compile else None)
+        if library:
+            files["library"] = library
+        tvm.write(folder / stem, folder / library if library else None, self._cc or None)
         segment = TvmSegment(options.dialect, files, *_places(loaded, emitted), self._build(tvm))
         export = ExportMap(
             tool=TOOL,

@@ -12,8 +12,9 @@ __all__ = ["make_parser"]
 
 _TARGETS = ("nnie", "caffe", "bvlc")
 _DIALECTS = ("relay", "relax")
-_SEVERITIES = ("refused", "wrong", "unproven", "slow")
 _SOCS = ("hi3516cv500", "hi3516dv300", "hi3516av300", "hi3519av100", "hi3559av100", "hi3559v200")
+_MACHINES = ("host (default)", *_SOCS, "armhf", "aarch64", "opencl", "mali")
+_SEVERITIES = ("refused", "wrong", "unproven", "slow")
 _EXIT_CODES = (
     "exit codes: 0 fine; 1 numbers differ or a requirement fails; 2 wrong usage or unreadable file; 3 the model cannot "
     "be converted or onnxruntime cannot run it; 4 a runtime or layer type is missing; 130 interrupted"
@@ -191,7 +192,10 @@ def _tvm(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-o", "--output-dir", metavar="DIR", help="default: a folder named after the model")
     parser.add_argument("--name", help="of the written files (default: the model's)")
     parser.add_argument("--dialect", choices=_DIALECTS, default="relay", help="default: relay")
-    parser.add_argument("--target", default="host", help="host (default), or TVM's own words: 'llvm -mcpu=…'")
+    parser.add_argument("--target", default="host", help=f"TVM's own words: 'llvm -mcpu=…', or {', '.join(_MACHINES)}")
+    parser.add_argument(
+        "--cc", default="", metavar="PATH", help="link the library for the target here, with this compiler"
+    )
     _input_shapes(parser)
     parser.add_argument(
         "--output", action="append", default=[], metavar="TENSOR", help="end the module at this tensor (repeatable)"

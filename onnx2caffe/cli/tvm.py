@@ -26,6 +26,7 @@ def run(arguments: argparse.Namespace) -> int:
             name=arguments.name or "",
             dialect=arguments.dialect,
             target=arguments.target,
+            cc=arguments.cc,
             input_shapes=dict(arguments.input_shape),
             outputs=arguments.output,
             opt_level=arguments.opt_level,

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import importlib.util
+import io
 import os
 import sys
+import tarfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -114,9 +116,22 @@ class Tvm:
         """
         return self._ask({"do": "run"}, arrays)
 
-    def write(self, stem: Path, library: Path | None) -> None:
-        """Write the loaded program: `stem` + `.txt`, `.json` and `.params`; `library`: the file for what was built."""
-        self._ask({"do": "write", "stem": str(stem), "library": None if library is None else str(library)})
+    def write(self, stem: Path, library: Path | None, linker: str | None = None) -> None:
+        """Write the loaded program: `stem` + `.txt`, `.json` and `.params`.
+
+        Args:
+            stem: path and beginning of the files' names.
+            library: the file for what was built: a .tar gets objects, a .so is linked.
+            linker: a compiler for another machine than this one.
+
+        Raises:
+            RuntimeCrash: it does not link.
+
+        """
+        file = None if library is None else str(library)
+        self._ask({"do": "write", "stem": str(stem), "library": file, "linker": linker})
+        if library is not None and library.suffix == ".tar":
+            _repack(library)
 
     def close(self) -> None:
         """End the worker; the next request starts another, without a program."""
@@ -142,6 +157,23 @@ class Tvm:
         if "fault" in answer:
             raise CallFault(answer["fault"], answer["text"])
         return results
+
+
+def _repack(archive: Path) -> None:
+    """Write an archive anew, without what differs from run to run: times, and the users' names."""
+    with tarfile.open(archive) as old:
+        members = [(member.name, _bytes(old, member)) for member in sorted(old, key=lambda member: member.name)]
+    with tarfile.open(archive, "w") as new:
+        for name, data in members:
+            member = tarfile.TarInfo(name)
+            member.size = len(data)
+            new.addfile(member, io.BytesIO(data))
+
+
+def _bytes(archive: tarfile.TarFile, member: tarfile.TarInfo) -> bytes:
+    file = archive.extractfile(member)
+    assert file is not None, f"{member.name} is no file"
+    return file.read()
 
 
 class _Refusal(RuntimeCrash):

@@ -1,4 +1,4 @@
-"""What a module is built for: TVM's target as a dictionary, which both dialects read."""
+"""What a module is built for: TVM's target as a dictionary, which both dialects read, and the compiler that fits it."""
 
 from __future__ import annotations
 
@@ -7,13 +7,54 @@ from typing import Any
 
 from onnx2caffe.errors import UsageError
 
-__all__ = ["HOST", "PRESETS", "parse"]
+__all__ = ["HOST", "PRESETS", "compiler_package", "is_c", "is_foreign", "parse"]
 
-HOST: Mapping[str, Any] = {"kind": "llvm"}
+Target = Mapping[str, Any]
+
+HOST: Target = {"kind": "llvm"}
 """Any machine like this one."""
 
-PRESETS: Mapping[str, Mapping[str, Any]] = {"host": HOST}
-"""Names for `--target`."""
+
+def _arm(cpu: str, *features: str) -> Target:
+    """A 32-bit board of HiSilicon's SDKs: NEON computes, calls hand floats over in integer registers (softfp)."""
+    return {
+        "kind": "llvm",
+        "mtriple": "armv7a-linux-gnueabi",
+        "mcpu": cpu,
+        "mattr": ["+neon", *features],
+        "mfloat-abi": "soft",  # of calls only: `mattr` has the registers
+    }
+
+
+_A7 = _arm("cortex-a7", "+vfp4")
+_AARCH64: Target = {"kind": "llvm", "mtriple": "aarch64-linux-gnu"}
+
+PRESETS: Mapping[str, Target] = {
+    "host": HOST,
+    "hi3516cv500": _A7,
+    "hi3516dv300": _A7,
+    "hi3516av300": _A7,
+    "hi3519av100": _arm("cortex-a53"),
+    "hi3559v200": _A7,
+    "hi3559av100": {**_AARCH64, "mcpu": "cortex-a73"},
+    "armhf": {
+        "kind": "llvm",
+        "mtriple": "armv7a-linux-gnueabihf",
+        "mattr": ["+neon", "+vfp4"],
+        "mfloat-abi": "hard",
+    },
+    "aarch64": _AARCH64,
+    "opencl": {"kind": "opencl", "host": HOST},
+    "mali": {"kind": "opencl", "device": "mali", "host": _AARCH64},
+}
+"""Names for `--target`; boards as the SDKs' toolchains have them (arm-himix100, arm-himix200, aarch64-himix100)."""
+
+_PACKAGES = {
+    "aarch64": "gcc-aarch64-linux-gnu",
+    "gnueabihf": "gcc-arm-linux-gnueabihf",
+    "gnueabi": "gcc-arm-linux-gnueabi",
+}
+"""How a triple begins or ends -> Debian's compiler for it."""
 
 _LISTS = ("keys", "mattr")
 
@@ -37,3 +78,24 @@ def parse(text: str) -> dict[str, Any]:
             raise UsageError(f"--target {text!r}: {option!r} is not -NAME=VALUE")
         target[name] = value.split(",") if name in _LISTS else int(value) if value.isdecimal() else value
     return target
+
+
+def is_c(target: Target) -> bool:
+    """Whether the module becomes C sources."""
+    return bool(target["kind"] == "c")
+
+
+def is_foreign(target: Target) -> bool:
+    """Whether another machine than this one runs its code, so that this one's compiler does not link it."""
+    return bool(_triple(target))
+
+
+def compiler_package(target: Target) -> str:
+    """The Debian package of a compiler that links for a target."""
+    triple = _triple(target)
+    fitting = (p for part, p in _PACKAGES.items() if triple.startswith(part) or triple.endswith(part))
+    return next(fitting, "gcc")
+
+
+def _triple(target: Target) -> str:
+    return str({**target, **target.get("host", {})}.get("mtriple", ""))

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-__all__ = ["CallFault", "Type", "last_words", "looked_up", "mismatch", "resolved"]
+__all__ = ["CallFault", "Type", "bare", "last_words", "looked_up", "mismatch", "resolved"]
 
 Type = tuple[str, tuple[int, ...]]
 """Element type and shape."""
@@ -44,6 +44,14 @@ def mismatch(expected: list[Any], found: list[Type]) -> str:
     """What to say where TVM infers other types than a call's own; "" where they agree."""
     wanted = [(dtype, tuple(shape)) for dtype, shape in expected]
     return "" if wanted == found else f"TVM infers {found}, expected {wanted}"
+
+
+def bare() -> dict[str, Any]:
+    """How to link for a board, whose C library may be older than the compiler's: without one, hence without versions.
+
+    The program that loads the library brings libc and libm.
+    """
+    return {"options": ["-nodefaultlibs"], "add_files": ["-lgcc"]}
 
 
 def last_words(problem: Exception) -> str:

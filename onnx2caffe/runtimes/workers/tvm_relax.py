@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from onnx2caffe.runtimes.workers.tvm_program import CallFault, Type, last_words, looked_up, mismatch, resolved
+    from onnx2caffe.runtimes.workers.tvm_program import CallFault, Type, bare, last_words, looked_up, mismatch, resolved
 else:
-    from tvm_program import CallFault, last_words, looked_up, mismatch, resolved
+    from tvm_program import CallFault, bare, last_words, looked_up, mismatch, resolved
 
 import tvm
 from tvm import relax
@@ -87,9 +87,9 @@ class Module:
         Path(stem + ".json").write_text(tvm.ir.save_json(self._module), encoding="utf-8")
         Path(stem + ".params").write_bytes(tvm.runtime.save_param_dict(self._weights))
 
-    def write_library(self, path: str) -> None:
-        """Write what was built."""
-        self._executable.export_library(path)
+    def write_library(self, path: str, linker: str | None) -> None:
+        """Write what was built: objects to a .tar, else linked, by `linker` for another machine."""
+        self._executable.export_library(path, fcompile=cc.cross_compiler(linker, **bare()) if linker else None)
 
 
 def compiler() -> str | None:

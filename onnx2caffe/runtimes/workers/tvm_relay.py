@@ -7,15 +7,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from onnx2caffe.runtimes.workers.tvm_program import CallFault, Type, last_words, looked_up, mismatch, resolved
+    from onnx2caffe.runtimes.workers.tvm_program import CallFault, Type, bare, last_words, looked_up, mismatch, resolved
 else:
-    from tvm_program import CallFault, last_words, looked_up, mismatch, resolved
+    from tvm_program import CallFault, bare, last_words, looked_up, mismatch, resolved
 
 os.environ.setdefault("TOPHUB_LOCATION", "NONE")  # else every build tries to download schedules
 
 import tvm
 from tvm import relay
-from tvm.contrib import graph_executor
+from tvm.contrib import cc, graph_executor
 
 __all__ = ["Module"]
 
@@ -136,14 +136,14 @@ class Module:
         Path(stem + ".json").write_text(tvm.ir.save_json(module), encoding="utf-8")
         Path(stem + ".params").write_bytes(relay.save_param_dict(self._weights))
 
-    def write_library(self, path: str) -> None:
-        """Write what was built."""
-        self._library.export_library(path)
+    def write_library(self, path: str, linker: str | None) -> None:
+        """Write what was built: objects to a .tar, else linked, by `linker` for another machine."""
+        self._library.export_library(path, cc.cross_compiler(linker, **bare()) if linker else None)
 
 
 def compiler() -> str | None:
     """The C++ compiler that links libraries, if there is one."""
-    found = tvm.contrib.cc.get_cc()
+    found = cc.get_cc()
     return str(found) if found else None
 
 

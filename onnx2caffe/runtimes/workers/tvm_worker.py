@@ -5,7 +5,7 @@ Run by path, with the dialect as its argument, with a Python that has a `tvm` wi
 - load: a program (JSON of onnx2caffe/tvm/program.py), its constants as arrays
 - build: `target` (as a dictionary), `opt_level`, `outputs` (references; null: the program's own)
 - run: arrays for the inputs → arrays of the outputs
-- write: `stem` of the path; `library`: the file to write what was built to, or null
+- write: `stem` of the path; `library`: the file to write what was built to, or null; `linker`: a compiler, or null
 
 The answer is {"done": true}; {"refused": text}; or {"fault": number of a call, "text": what TVM says of it}.
 """
@@ -43,7 +43,7 @@ class _Session:
         else:
             self._module.write(header["stem"])
             if header["library"]:
-                self._module.write_library(header["library"])
+                self._module.write_library(header["library"], header["linker"])
         return []
 
 
