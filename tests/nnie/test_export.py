@@ -248,6 +248,18 @@ class TestMarks:
             other.top.extend(kept)
             assert one == other
 
+    def test_what_is_reported_has_a_short_name_of_its_own(self, tmp_path):
+        """In place a blob holds two tensors; the board knows 31 characters of an output's name."""
+        g = Graph()
+        long = "a/module/of/a/very/long/path/that/ends/in/conv 1"
+        g.node("Relu", [g.conv("x", long, 3, 8)], "r")
+        g.conv("r", "c", 8, 4)
+        convert(g.model({"x": [1, 3, 8, 8]}, ["c"]), tmp_path, report=[long, "r"])
+        marks = parsed(tmp_path / "out" / "m.marked.prototxt")
+        extra = [top for layer in marks.layer for top in layer.top if top.endswith("_report")]
+        assert extra == ["ng/path/that/ends/in/conv_1"[-24:] + "_report", "r_report"]
+        assert not forbidden(tmp_path / "out" / "m.marked.prototxt")
+
     def test_the_caffemodel_holds_marked_layers_twice(self, tmp_path, pycaffe):
         done = convert(classifier(), tmp_path, hp=["n_c1"], caffe_run=True)
         weights = read_weights(tmp_path / "out" / "m.caffemodel")

@@ -15,7 +15,7 @@ from onnx2caffe.caffe.names import unlike
 from onnx2caffe.caffe.net import Net, Placed
 from onnx2caffe.caffe.rename import renamed
 
-__all__ = ["NAME_LENGTH", "for_mapper"]
+__all__ = ["NAME_LENGTH", "for_mapper", "plain"]
 
 NAME_LENGTH = 31
 """Characters of a segment's inputs and outputs that the `.wk` keeps (nnie W05)."""
@@ -216,12 +216,13 @@ def _named(net: Net, wishes: Mapping[str, str]) -> Net:
     blobs: dict[str, str] = {}
     for blob in chain(ports, (blob for blob in net.shapes if blob not in ports)):
         length = NAME_LENGTH if blob in ports else 0
-        blobs[blob] = unlike(_plain(wishes.get(blob, blob)), blobs.values(), length)
+        blobs[blob] = unlike(plain(wishes.get(blob, blob)), blobs.values(), length)
     layers: dict[str, str] = {}
     for placed in net:
-        layers[placed.name] = unlike(_plain(placed.name), layers.values())
+        layers[placed.name] = unlike(plain(placed.name), layers.values())
     return renamed(net, blobs, layers)
 
 
-def _plain(name: str) -> str:
+def plain(name: str) -> str:
+    """A name of characters that are known to work (nnie W16)."""
     return _UNKNOWN.sub("_", name)

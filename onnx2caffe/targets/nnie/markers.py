@@ -14,6 +14,7 @@ from onnx2caffe.caffe.net import Net
 from onnx2caffe.caffe.site import of_net
 from onnx2caffe.errors import UsageError
 from onnx2caffe.targets.nnie.examine import examine
+from onnx2caffe.targets.nnie.finish import NAME_LENGTH, plain
 from onnx2caffe.targets.nnie.rules import load_rules
 from onnx2caffe.targets.nnie.segments import CPU, REPORT
 
@@ -80,6 +81,10 @@ class _Places:
         for placed in self.net:
             yield from (placed.name, *placed.sources)
 
+    def is_tensor(self, name: str) -> bool:
+        """Whether the net holds a tensor of this name."""
+        return name in self._tensors
+
     def layers(self, name: str) -> set[str]:
         """The layers that make a tensor, stand for a node, or have the name."""
         if name in self._tensors:
@@ -107,15 +112,31 @@ def _marked(places: _Places, marks: Marks) -> Net:
     cpu, hp = ({layer for name in names for layer in places.layers(name)} for names in (marks.cpu, marks.hp))
     if both := sorted(cpu & hp):
         raise UsageError(f"layer {both[0]!r} is marked _cpu and _hp", "choose one of --cpu and --hp")
-    reported = {place for name in marks.report for place in places.tops(name)}
-    if not cpu | hp | {layer for layer, _ in reported}:
+    reported = _reported(places, marks.report)
+    if not cpu | hp and not reported:
         return places.net
     shapes = dict(places.net.shapes)
     layers = []
     for placed in places.net:
-        unmarked = [blob.removesuffix(REPORT) for blob in shapes if blob.endswith(REPORT)]
         suffix = CPU if placed.name in cpu else HP if placed.name in hp else ""
-        extra = [unlike(top, unmarked) + REPORT for top in placed.tops if (placed.name, top) in reported]
-        shapes |= dict.fromkeys(extra, shapes[placed.tops[0]])
+        extra = {reported[placed.name, top]: shapes[top] for top in placed.tops if (placed.name, top) in reported}
+        shapes |= extra
         layers.append(replace(placed, name=placed.name + suffix, tops=(*placed.tops, *extra)))
     return replace(places.net, layers=layers, shapes=shapes)
+
+
+def _reported(places: _Places, names: Sequence[str]) -> dict[tuple[str, str], str]:
+    """The further top for each (layer, top) that shall be put out: the tensor's name, or the blob's, fit for a `.wk`.
+
+    In place, a blob holds several tensors, one after the other.
+    """
+    taken = {blob.removesuffix(REPORT) for blob in places.net.shapes if blob.endswith(REPORT)}
+    found: dict[tuple[str, str], str] = {}
+    for name in names:
+        for layer, top in sorted(places.tops(name)):
+            if (layer, top) not in found:
+                wanted = plain(name if places.is_tensor(name) else top)
+                short = unlike(wanted, taken, NAME_LENGTH - len(REPORT))
+                taken.add(short)
+                found[layer, top] = short + REPORT
+    return found
