@@ -82,6 +82,9 @@ class Net(abc.ABC):
     one's element type, unless `shape` and `dtype` say otherwise; the worker stops where TVM infers something else.
     """
 
+    index_dtype = "int64"
+    """What argmax and argmin give."""
+
     def __init__(self) -> None:
         self.program = Program()
         self.node = ""
@@ -168,6 +171,27 @@ class Net(abc.ABC):
             return x
         return self("broadcast_to", x, list(shape), shape=shape)
 
+    def take(self, x: Value, indices: Value, axis: int) -> Value:
+        """`x` at `indices` (0 … size - 1) of an axis."""
+        if x.array is not None and indices.array is not None:
+            return self.const(np.take(x.array, indices.array, axis))
+        shape = (*x.shape[:axis], *indices.shape, *x.shape[axis + 1 :])
+        return self("take", x, indices, shape=shape, axis=axis)
+
+    def arg_max(self, x: Value, axis: int, keepdims: bool = False) -> Value:
+        """The index (int64) of the first largest element along an axis."""
+        return self._first("argmax", x, axis, keepdims)
+
+    def arg_min(self, x: Value, axis: int, keepdims: bool = False) -> Value:
+        """The index (int64) of the first smallest element along an axis."""
+        return self._first("argmin", x, axis, keepdims)
+
+    def _first(self, fn: str, x: Value, axis: int, keepdims: bool) -> Value:
+        """TVM says -1 where no element beats the least number of the type."""
+        shape = (*x.shape[:axis], *[1] * keepdims, *x.shape[axis + 1 :])
+        found = self(fn, x, axis, keepdims, shape=shape, dtype=self.index_dtype)
+        return self.cast(self("maximum", found, self.like(0, found)), "int64")
+
     def conv(self, fn: str, x: Value, weight: Value, shape: Shape, **attrs: Any) -> Value:
         """A convolution of any kind, its weight with the kernel behind two axes of channels."""
         return self(fn, x, weight, shape=shape, **attrs)
@@ -191,12 +215,16 @@ class Net(abc.ABC):
         """`x[start:stop:step]` on every axis, all positive and inside."""
 
     @abc.abstractmethod
-    def take(self, x: Value, indices: Value, axis: int) -> Value:
-        """`x` at `indices` (0 … size - 1) of an axis."""
-
-    @abc.abstractmethod
     def pad(self, x: Value, before: Sequence[int], after: Sequence[int], mode: str, value: float) -> Value:
         """`x` extended on every axis; `mode` as ONNX says: constant, reflect, edge."""
+
+    @abc.abstractmethod
+    def top(self, x: Value, count: int, axis: int, largest: bool) -> list[Value]:
+        """The largest or smallest elements along an axis in order, equal ones as they come, and their int64 indices."""
+
+    @abc.abstractmethod
+    def round_half_even(self, x: Value) -> Value:
+        """`x` rounded to whole numbers, halves to the even one."""
 
     @abc.abstractmethod
     def matmul(self, a: Value, b: Value) -> Value:

@@ -7,7 +7,7 @@ from itertools import product
 import numpy as np
 from onnx import TensorProto, helper
 
-from tests.ops.harness import Array, Case, In, Shape, constant
+from tests.ops.harness import Array, Case, In, Shape, constant, everywhere
 
 BINARY = ("Add", "Sub", "Mul", "Div")
 
@@ -86,10 +86,6 @@ def _chain(id: str, nodes: list, shape: Shape, kind: int = TensorProto.FLOAT, re
     return Case(id, 18, id=id, model=model, refused=refused or {})
 
 
-def _everywhere(text: str, *dialects: str) -> dict[str, str]:
-    return dict.fromkeys(("caffe", "bvlc", *dialects), text)
-
-
 ARITHMETIC = [
     *(Case(op, 14, (x, _far_from_zero(*c))) for op, (x, c) in product(BINARY, CONSTANTS)),
     *(Case(op, 14, (_far_from_zero(*c), In(x, low=0.5, high=2.0))) for op in BINARY for x, c in CONSTANTS[::3]),
@@ -116,7 +112,7 @@ ARITHMETIC = [
         "Div",
         14,
         (In((2, 3), "uint8"), np.zeros(1, np.uint8)),
-        refused=_everywhere("division by zero", "relay", "relax"),
+        refused=everywhere("division by zero", "relay", "relax"),
     ),
     *(Case("Pow", 15, ((2, 3, 4), _scalar(e))) for e in (0, 1, 2, 3, 4, -1, -2)),
     *(Case("Pow", 15, (In((2, 3), low=0.1, high=3.0), _scalar(e)), id=f"Pow-{e}") for e in (0.5, -0.5, 1.7)),
@@ -130,7 +126,7 @@ ARITHMETIC = [
     *(Case(op, 9, ((2, 3, 4),)) for op in ("Sinh", "Cosh", "Asinh")),
     Case("Acosh", 9, (In((2, 9), low=1.0, high=9.0),)),
     Case("Atanh", 9, (In((2, 9), low=-0.9, high=0.9),)),
-    Case("Sin", 7, ((2, 3),), refused=_everywhere("no Caffe layer computes it")),
+    Case("Sin", 7, ((2, 3),), refused=everywhere("no Caffe layer computes it")),
     Case("Sign", 13, (In((3, 5), "int64"),)),
 ]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from onnx import TensorProto, helper, numpy_helper
 
-from tests.ops.harness import FLOAT, Array, Case, In, constant
+from tests.ops.harness import FLOAT, Array, Case, In, constant, everywhere
 
 _TYPES = ("int8", "uint8", "int16", "uint16")
 _ENDS = {"int8": (-128, 127), "uint8": (0, 255), "int16": (-32768, 32767), "uint16": (0, 65535)}
@@ -33,10 +33,6 @@ def _round_of_halves(op: str) -> Case:
     graph = helper.make_graph(nodes, "halves", [x], [y], constants)
     opsets = [helper.make_opsetid("", 13)]
     return Case(op, 13, model=helper.make_model(graph, opset_imports=opsets, ir_version=8), id=f"{op}-of-halves")
-
-
-def _everywhere(reason: str) -> dict[str, str]:
-    return dict.fromkeys(("caffe", "bvlc"), reason)
 
 
 def _masked_attention() -> Case:
@@ -69,20 +65,20 @@ _ROUNDING = [
     *(Case(op, 13, (In((3, 40), low=-4e6, high=4e6),), id=f"{op}-large") for op in ("Floor", "Ceil", "Round")),
     *(_round_of_halves(op) for op in ("Floor", "Ceil", "Round")),
     *(Case("Cast", 13, (In((3, 40), low=-99, high=99),), {"to": t}) for t in (TensorProto.INT64, TensorProto.INT8)),
-    Case("Cast", 21, ((3, 4),), {"to": TensorProto.INT4}, refused=_everywhere("rounds them")),
+    Case("Cast", 21, ((3, 4),), {"to": TensorProto.INT4}, refused=everywhere("rounds them")),
 ]
 
 _WRAPPING = [
     *(Case(op, 14, (_any(t), _any(t))) for op in ("Add", "Sub") for t in _TYPES),
     *(Case("Mul", 14, (_any(t), _any(t))) for t in ("int8", "uint8")),
     Case("Add", 14, (_any("uint8"), np.array([[200], [7], [255]], np.uint8)), id="Add-uint8-rows"),
-    Case("Mul", 14, (_any("int16"), _any("int16")), refused=_everywhere("does not hold")),
+    Case("Mul", 14, (_any("int16"), _any("int16")), refused=everywhere("does not hold")),
     *(Case("Neg", 13, (_any(t),)) for t in ("int8", "int16")),
     Case("Abs", 13, (_any("int8"),)),
     Case("Cast", 13, (In((3, 40), "int64", -999, 999),), {"to": TensorProto.INT32}),
     Case("Cast", 13, (_any("int16"),), {"to": TensorProto.UINT8}),
     Case("Cast", 13, (_any("uint8"),), {"to": TensorProto.INT8}),
-    Case("Sub", 14, (In((2, 3), "uint32"),) * 2, refused=_everywhere("UINT32 below 0")),
+    Case("Sub", 14, (In((2, 3), "uint32"),) * 2, refused=everywhere("UINT32 below 0")),
 ]
 
 _DIVISION = [
@@ -100,14 +96,14 @@ _DIVISION = [
 ]
 
 _QUANTISATION = [
-    Case("QuantizeLinear", 13, ((2, 3, 4), _scalar(0.1)), refused=_everywhere("--strip-qdq")),
+    Case("QuantizeLinear", 13, ((2, 3, 4), _scalar(0.1)), refused=everywhere("--strip-qdq")),
     Case(
         "DequantizeLinear",
         21,
         (_any("int8", 2, 6), constant(2, 3), np.full((2, 3), 2, np.int8)),
         {"axis": 1, "block_size": 2},
     ),
-    Case("DynamicQuantizeLinear", 11, ((3, 40),), outputs=3, refused=_everywhere("--strip-qdq")),
+    Case("DynamicQuantizeLinear", 11, ((3, 40),), outputs=3, refused=everywhere("--strip-qdq")),
 ]
 
 _INFINITY = [

@@ -9,15 +9,22 @@ from typing import Any
 import numpy as np
 from onnx import TensorProto
 
-from tests.ops.harness import Case, In, constant, ints
+from onnx2caffe.tvm.registry import DIALECTS
+from tests.ops.harness import Case, In, constant, everywhere, ints
 
 
 def _refused(
-    op: str, opset: int, reason: str, inputs: Sequence[Any], outputs: int = 1, domain: str = "", **attributes: Any
+    op: str,
+    opset: int,
+    reason: str,
+    inputs: Sequence[Any],
+    outputs: int = 1,
+    domain: str = "",
+    more: Sequence[str] = (),
+    **attributes: Any,
 ) -> Case:
-    """A row refused on every target."""
-    refused = {"caffe": reason, "bvlc": reason}
-    row = Case(op, opset, tuple(inputs), attributes, outputs, refused=refused, domain=domain)
+    """A row refused on every target, and in the dialects `more`."""
+    row = Case(op, opset, tuple(inputs), attributes, outputs, refused=everywhere(reason, *more), domain=domain)
     return replace(row, id=f"{row.name()}-refused")
 
 
@@ -68,7 +75,7 @@ _MODES = [
         targets=("bvlc",),
     ),
     _refused("MaxUnpool", 11, "own map", ((1, 2, 2, 2), _index(1, 2, 2, 2)), kernel_shape=[2, 2], strides=[2, 2]),
-    _refused("TopK", 11, "order open", ((2, 5), ints(2)), sorted=0, outputs=2),
+    _refused("TopK", 11, "order open", ((2, 5), ints(2)), sorted=0, outputs=2, more=DIALECTS),
     _refused("TopK", 11, "post-processing", ((1, 25600), ints(200)), outputs=2),
     _refused("Celu", 12, "alpha = 0", ((2, 3),), alpha=0.0),
     _refused("Shrink", 9, "negative", ((2, 3),), lambd=-0.5),
@@ -95,7 +102,7 @@ _NEVER = [
     _refused("MaxRoiPool", 22, "ROIPooling", ((1, 1, 4, 4), (1, 5)), pooled_shape=[2, 2]),
     _refused("NegativeLogLikelihoodLoss", 13, "must be constant", ((3, 5), _index(3, high=4))),
     _refused("SoftmaxCrossEntropyLoss", 13, "must be constant", ((3, 5), _index(3, high=4))),
-    _refused("OneHot", 11, "no whole numbers", ((2,), np.array(4), np.array([0, 1], np.float32))),
+    _refused("OneHot", 11, "no whole numbers", ((2,), np.array(4.0, np.float32), np.array([0, 1], np.float32))),
     *(
         _refused(op, 22, "random", (), shape=[2, 3], dtype=TensorProto.FLOAT)
         for op in ("RandomNormal", "RandomUniform")

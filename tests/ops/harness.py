@@ -249,6 +249,11 @@ def constant(*shape: int, seed: int = 0, scale: float = 1.0) -> Array:
     return np.asarray(scale * np.random.default_rng(seed).standard_normal(shape), np.float32)
 
 
+def everywhere(text: str, *dialects: str) -> dict[str, str]:
+    """`refused` of a row that says the same on every target, and in these dialects."""
+    return dict.fromkeys(("caffe", "bvlc", *dialects), text)
+
+
 def ints(*values: int) -> Array:
     """An int64 vector constant."""
     return np.array(values, np.int64)

@@ -28,7 +28,7 @@ def test_op(case: Case, target: str, tmp_path, runtimes) -> None:
     check(case, TARGETS[target], tmp_path, runtimes)
 
 
-@pytest.mark.parametrize("case", [pytest.param(c, id=c.name()) for c in all_cases() if "nnie" not in c.targets])
+@pytest.mark.parametrize("case", [pytest.param(c, id=c.name()) for c in all_cases() if "bvlc" in c.targets])
 def test_op_on_nnie(case: Case, tmp_path, runtimes) -> None:
     """The same rows with a batch of 1: what the mapper's rules do not refuse is equal."""
     with contextlib.suppress(Unsupported):

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 _BOTH = set(
     """
-    Abs Acos Acosh And ArgMax ArgMin Asin Asinh Atan Atanh AveragePool BitShift BitwiseAnd BitwiseNot BitwiseOr
-    BitwiseXor Cast CastLike Ceil Celu Clip Col2Im ConvTranspose Cos Cosh CumSum DepthToSpace DequantizeLinear Det
-    Einsum Elu Equal Erf Exp Expand Floor GRU Gather GatherElements GatherND Gelu GlobalLpPool GlobalMaxPool Greater
-    GreaterOrEqual GridSample GroupNormalization HardSigmoid HardSwish Hardmax InstanceNormalization IsInf IsNaN LRN
-    LSTM LayerNormalization LeakyRelu Less LessOrEqual Log LogSoftmax LpNormalization LpPool Max MaxRoiPool
-    MaxUnpool Mean MeanVarianceNormalization Min Mish Mod Neg NegativeLogLikelihoodLoss Not OneHot Or PRelu Pad Pow
-    QuantizeLinear RMSNormalization RNN Reciprocal ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax
-    ReduceMean ReduceMin ReduceProd ReduceSum ReduceSumSquare ReverseSequence RoiAlign Round ScatterElements
-    ScatterND Selu Shrink Sign Sin Sinh Slice Softmax SoftmaxCrossEntropyLoss Softplus Softsign SpaceToDepth Split
-    Sqrt Sum Swish Tan ThresholdedRelu Tile TopK Trilu Where Xor
+    Abs AveragePool Cast CastLike Ceil Celu Clip Col2Im ConvTranspose DepthToSpace DequantizeLinear Det Einsum
+    Elu Erf Exp Expand Floor GRU Gather Gelu GlobalLpPool GlobalMaxPool GridSample GroupNormalization
+    HardSigmoid HardSwish Hardmax InstanceNormalization LRN LSTM LayerNormalization LeakyRelu Log LogSoftmax
+    LpNormalization LpPool Max MaxRoiPool MaxUnpool Mean MeanVarianceNormalization Min Mish Neg
+    NegativeLogLikelihoodLoss PRelu Pad Pow QuantizeLinear RMSNormalization RNN Reciprocal ReduceL1 ReduceL2
+    ReduceLogSum ReduceLogSumExp ReduceMax ReduceMean ReduceMin ReduceProd ReduceSum ReduceSumSquare RoiAlign
+    Round Selu Shrink Sign Slice Softmax SoftmaxCrossEntropyLoss Softplus Softsign SpaceToDepth Split Sqrt Sum
+    Swish ThresholdedRelu Tile Where
     """.split()
 )
 _RELAY: set[str] = set()

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from onnx2caffe.decompose.matmul import product
 from onnx2caffe.tvm.net import Net, Value
+from onnx2caffe.tvm.program import Type
 
 __all__ = ["RelaxNet"]
 
@@ -33,14 +34,18 @@ class RelaxNet(Net):
         shape = [len(range(*bounds)) for bounds in zip(starts, stops, steps, strict=True)]
         return self("strided_slice", x, list(range(x.rank)), list(starts), list(stops), list(steps), shape=shape)
 
-    def take(self, x: Value, indices: Value, axis: int) -> Value:
-        shape = (*x.shape[:axis], *indices.shape, *x.shape[axis + 1 :])
-        return self("take", x, indices, shape=shape, axis=axis)
-
     def pad(self, x: Value, before: Sequence[int], after: Sequence[int], mode: str, value: float) -> Value:
         shape = [b + n + a for b, n, a in zip(before, x.shape, after, strict=True)]
         widths = [width for pair in zip(before, after, strict=True) for width in pair]
         return self("nn.pad", x, widths, shape=shape, pad_mode=_PAD_MODES[mode], pad_value=value)
+
+    def top(self, x: Value, count: int, axis: int, largest: bool) -> list[Value]:
+        shape = (*x.shape[:axis], count, *x.shape[axis + 1 :])
+        types = [Type(x.dtype, shape), Type("int64", shape)]
+        return self.many("topk", x, count, axis, "both", largest, "int64", types=types)
+
+    def round_half_even(self, x: Value) -> Value:
+        return self("round", x)
 
     def matmul(self, a: Value, b: Value) -> Value:
         """`matmul` is numpy's, of any ranks; only sizes of 0 it does not take."""

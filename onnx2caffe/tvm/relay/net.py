@@ -9,12 +9,15 @@ from typing import Any
 from onnx2caffe.canon import Shape
 from onnx2caffe.decompose.matmul import product
 from onnx2caffe.tvm.net import Net, Value
+from onnx2caffe.tvm.program import Type
 
 __all__ = ["RelayNet"]
 
 
 class RelayNet(Net):
     """A Relay program under construction."""
+
+    index_dtype = "int32"
 
     def conv(self, fn: str, x: Value, weight: Value, shape: Shape, **attrs: Any) -> Value:
         """Relay's own builds want to be told what the weight says."""
@@ -38,14 +41,22 @@ class RelayNet(Net):
         shape = [len(range(*bounds)) for bounds in zip(starts, stops, steps, strict=True)]
         return self("strided_slice", x, list(starts), list(stops), list(steps), shape=shape)
 
-    def take(self, x: Value, indices: Value, axis: int) -> Value:
-        shape = (*x.shape[:axis], *indices.shape, *x.shape[axis + 1 :])
-        return self("take", x, indices, shape=shape, axis=axis)
-
     def pad(self, x: Value, before: Sequence[int], after: Sequence[int], mode: str, value: float) -> Value:
         shape = [b + n + a for b, n, a in zip(before, x.shape, after, strict=True)]
         widths = list(zip(before, after, strict=True))
         return self("nn.pad", x, widths, self.like(value, x), shape=shape, pad_mode=mode)
+
+    def top(self, x: Value, count: int, axis: int, largest: bool) -> list[Value]:
+        shape = (*x.shape[:axis], count, *x.shape[axis + 1 :])
+        types = [Type(x.dtype, shape), Type("int64", shape)]
+        return self.many("topk", x, count, axis, "both", not largest, "int64", types=types)
+
+    def round_half_even(self, x: Value) -> Value:
+        """Relay's own `round` takes halves away from zero; twice the rounded half of such an x is the even one."""
+        away = self("round", x)
+        distance = self("abs", self("subtract", away, x))
+        even = self("multiply", self("round", self("multiply", x, self.like(0.5, x))), self.like(2, x))
+        return self("where", self("equal", distance, self.like(0.5, x), dtype="bool"), even, away, dtype=x.dtype)
 
     def matmul(self, a: Value, b: Value) -> Value:
         """The source method's three branches, and what it leaves open: 1-D operands, broadcasting, 2-D × N-D, sizes 0.
