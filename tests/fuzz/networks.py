@@ -334,21 +334,20 @@ def pick_best(g: Graph) -> None:
 
 
 def foreign(g: Graph) -> None:
-    """What no Caffe layer does, in the middle of the network."""
+    """What no Caffe layer does, mostly in the middle of the network."""
     x = _map(g)
     kind = g.int(0, 2)
     if kind == 0:
-        g.add("Sin", x)
+        y = g.add("Sin", x)
     elif kind == 1:
         g.need(g.opset >= 11)
         y = g.add("CumSum", x, g.constant(np.int64(g.int(1, 3))))
-        g.add("Sigmoid", y)
     else:
         g.need(g.opset >= 16)
-        shape = g.shapes[x]
-        grid = g.add("Tanh", _convolved(g, x, 2))
-        grid = g.add("Transpose", grid, perm=[0, 2, 3, 1])
-        g.add("GridSample", x, grid, shape=shape)
+        grid = g.add("Transpose", g.add("Tanh", _convolved(g, x, 2)), perm=[0, 2, 3, 1])
+        y = g.add("GridSample", x, grid, shape=g.shapes[x])
+    if g.int(0, 3):
+        _activated(g, _convolved(g, y, 4, (3, 3), pads=[1] * 4))
 
 
 def colour(g: Graph) -> None:
@@ -388,5 +387,5 @@ STEMS: tuple[Maker, ...] = (stem, stem, colour)
 MAKERS: tuple[Maker, ...] = (
     conv, conv, conv, conv, separable, separable, pool, pool, pool, pyramid, merge, merge, excitation, spotlight, neck,
     neck, enlarge, enlarge, halves, crop, border, channels_last, standardised, classifier, head, head, head, integral,
-    sequence, pick_best, foreign, idioms.shuffle, idioms.focus, idioms.pixel_shuffle, idioms.self_gate,
+    sequence, pick_best, foreign, foreign, idioms.shuffle, idioms.focus, idioms.pixel_shuffle, idioms.self_gate,
 )  # fmt: skip
