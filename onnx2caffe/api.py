@@ -63,7 +63,7 @@ def convert(
     folder: AnyPath | None = None,
     *,
     name: str = "",
-    target: str = "caffe",
+    target: str = "nnie",
     input_shapes: Mapping[str, Shape] | None = None,
     outputs: Sequence[str] = (),
     keep_bn: bool = False,
@@ -96,7 +96,7 @@ def convert(
         model: the ONNX file.
         folder: where to write; default: a folder in the working directory named after the model.
         name: of the files; default: the model's.
-        target: "caffe" or "bvlc".
+        target: "nnie", "caffe" or "bvlc".
         input_shapes: shapes for inputs that leave dimensions free.
         outputs: inner tensors at which the net shall end.
         keep_bn: keep BatchNorm layers instead of folding them into convolutions.
@@ -311,7 +311,7 @@ def check(
     return checking.check(_path(net), options)
 
 
-def inspect(model: AnyPath, *, target: str = "caffe", input_shapes: Mapping[str, Shape] | None = None) -> Inspection:
+def inspect(model: AnyPath, *, target: str = "nnie", input_shapes: Mapping[str, Shape] | None = None) -> Inspection:
     """Inputs, outputs, ops and shapes of an ONNX file, and what would stop its conversion."""
     return inventory.inspect(Path(model), target, input_shapes)
 

@@ -13,6 +13,7 @@ import numpy as np
 import onnx_ir as ir
 
 __all__ = [
+    "MOST_ELEMENTS",
     "OPSET",
     "Note",
     "Shape",
@@ -29,6 +30,12 @@ __all__ = [
 
 OPSET = 23
 """The one opset (ai.onnx) of every canonical model."""
+
+MOST_ELEMENTS = 2**31 - 1
+"""Of a computed tensor: the runtimes count with 32 bits, and a pass may look at each place along an axis.
+
+A node that makes a larger one is opaque.
+"""
 
 Shape = tuple[int, ...]
 

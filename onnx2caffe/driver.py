@@ -48,7 +48,7 @@ class Options:
 
     folder: Path | None = None
     name: str = ""
-    target: str = "caffe"
+    target: str = "nnie"
     input_shapes: Mapping[str, Shape] = field(default_factory=dict)
     outputs: Sequence[str] = ()
     keep_bn: bool = False

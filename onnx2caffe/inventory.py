@@ -12,12 +12,15 @@ import onnx_ir as ir
 from google.protobuf.message import DecodeError
 
 from onnx2caffe import canon
-from onnx2caffe.caffe.lower.lower import lower
+from onnx2caffe.assembly import summary
+from onnx2caffe.caffe.lower.lower import lower, obstacles
 from onnx2caffe.canon import Note, Shape
 from onnx2caffe.errors import Blocked, NotConvertible, UnreadableFile, Unsupported
 from onnx2caffe.frontend import load
+from onnx2caffe.partition.plan import Wishes, partitioned
 from onnx2caffe.passes import pipeline
 from onnx2caffe.targets import by_name
+from onnx2caffe.targets.base import Target
 
 __all__ = ["Declared", "Inspection", "inspect"]
 
@@ -36,7 +39,8 @@ class Inspection:
     """A model at a glance.
 
     `ops`: how often each op occurs in the file. `shapes`: of the user's tensors, as far as a conversion keeps them.
-    `blocked`: the nodes that stop a conversion; `reason`: what stops it before its nodes are looked at.
+    `blocked`: the nodes that stop a conversion; `reason`: what stops it before its nodes are looked at. Where the
+    target leaves nodes to the CPU, `summary` says what would run where, `illegal` names the nodes it cannot have.
     """
 
     inputs: tuple[Declared, ...]
@@ -45,6 +49,8 @@ class Inspection:
     ops: Mapping[str, int]
     shapes: Mapping[str, Shape] = field(default_factory=dict)
     notes: tuple[Note, ...] = ()
+    summary: str = ""
+    illegal: tuple[Blocked, ...] = ()
     blocked: tuple[Blocked, ...] = ()
     reason: str = ""
 
@@ -54,7 +60,7 @@ class Inspection:
         return not self.blocked and not self.reason
 
 
-def inspect(path: Path, target: str = "caffe", input_shapes: Mapping[str, Shape] | None = None) -> Inspection:
+def inspect(path: Path, target: str = "nnie", input_shapes: Mapping[str, Shape] | None = None) -> Inspection:
     """Look at a model and try to lower it, writing nothing.
 
     Raises:
@@ -69,12 +75,22 @@ def inspect(path: Path, target: str = "caffe", input_shapes: Mapping[str, Shape]
         shapes = {t.name: t.shape for value in _values(loaded.model) for t in canon.tensors(value)}
         seen = replace(seen, shapes=shapes, notes=tuple(loaded.notes))
         pipeline.run(loaded.model, pipeline.pipeline(rules.exit))
-        lower(loaded.model, rules)
+        return _partitioned(seen, loaded.model, rules) if rules.partition else _whole(seen, loaded.model, rules)
     except NotConvertible as problem:
         return replace(seen, blocked=problem.blocked)
     except Unsupported as problem:
         return replace(seen, reason="\n".join(filter(None, (problem.message, problem.hint))))
+
+
+def _whole(seen: Inspection, model: ir.Model, target: Target) -> Inspection:
+    lower(model, target)
     return seen
+
+
+def _partitioned(seen: Inspection, model: ir.Model, target: Target) -> Inspection:
+    illegal = tuple(obstacles(model, target).values())
+    plan = partitioned(model, target, Wishes("auto", head=target.exit == "nnie"))
+    return replace(seen, summary=summary(plan, target.name), illegal=illegal)
 
 
 def _values(model: ir.Model) -> Iterator[ir.Value]:

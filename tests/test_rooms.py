@@ -27,7 +27,7 @@ MAY_IMPORT = {
     },
     "comparison": {"caffe", "export", "mapfile", "runtimes", "verify"},
     "checking": {"caffe", "caffe.lower", "export", "frontend", "mapfile", "partition", "passes", "targets"},
-    "inventory": {"caffe.lower", "frontend", "passes", "targets"},
+    "inventory": {"assembly", "caffe.lower", "frontend", "partition", "passes", "targets"},
     "operators": set(),
     "driver": {
         "assembly",

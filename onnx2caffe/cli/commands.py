@@ -247,6 +247,10 @@ def _inspect(arguments: argparse.Namespace) -> int:
         say_note(note)
     if seen.convertible:
         say(f"nothing stops a conversion to target {arguments.target}")
+    if seen.summary:
+        say(seen.summary)
+    for node in seen.illegal:
+        say(f"on the CPU  {node}")
     for line in (*map(str, seen.blocked), *seen.reason.splitlines()):
         say(f"blocks  {line}")
     return 0

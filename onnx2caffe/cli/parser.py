@@ -133,7 +133,7 @@ def _convert(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("models", nargs="+", metavar="MODEL", help="ONNX file(s)")
     parser.add_argument("-o", "--output-dir", metavar="DIR", help="default: a folder named after the model")
     parser.add_argument("--name", help="of the written files (default: the model's)")
-    parser.add_argument("--target", choices=_TARGETS, default="caffe", help="default: caffe")
+    parser.add_argument("--target", choices=_TARGETS, default="nnie", help="default: nnie")
     _input_shapes(parser)
     parser.add_argument(
         "--output", action="append", default=[], metavar="TENSOR", help="end the net at this tensor (may be repeated)"
@@ -266,7 +266,7 @@ def _ops(parser: argparse.ArgumentParser) -> None:
 
 def _inspect(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("model", metavar="MODEL.onnx")
-    parser.add_argument("--target", choices=_TARGETS, default="caffe", help="default: caffe")
+    parser.add_argument("--target", choices=_TARGETS, default="nnie", help="default: nnie")
     _input_shapes(parser)
     parser.add_argument("-v", "--verbose", action="store_true", help="show the shape of every tensor")
     _common(parser)

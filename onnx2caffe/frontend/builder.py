@@ -25,9 +25,6 @@ FOLD_LIMIT = 512 << 20
 A constant above this, and larger than what it is made from, is not folded (nothing is allocated).
 """
 
-_MOST_ELEMENTS = 2**31 - 1
-"""Of a computed tensor: the runtimes count with 32 bits, and a pass may look at each place along an axis."""
-
 RANDOM = frozenset(
     {"Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike"}
 )
@@ -194,8 +191,8 @@ def _static(proto: onnx.TypeProto) -> tuple[ir.DataType, Shape]:
     shape = tuple(d.dim_value for d in dims)
     if min(shape, default=0) < 0:
         raise Opaque(f"its output would have the shape {list(shape)}")
-    if (elements := math.prod(shape)) > _MOST_ELEMENTS:
-        raise Opaque(f"its output would have {elements:,} elements; {_MOST_ELEMENTS:,} are the most")
+    if (elements := math.prod(shape)) > canon.MOST_ELEMENTS:
+        raise Opaque(f"its output would have {elements:,} elements; {canon.MOST_ELEMENTS:,} are the most")
     return ir.DataType(proto.tensor_type.elem_type), shape
 
 

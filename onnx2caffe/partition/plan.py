@@ -101,7 +101,7 @@ def partitioned(model: ir.Model, target: Target, wishes: Wishes) -> Plan:
 
     Raises:
         NotConvertible: no layer with weights is legal (names every node that has no lowering), or values are rounded
-            to integers between layers with weights (names every such node).
+            to integers between layers with weights, or a tensor has no room anywhere (names every such node).
         UsageError: a cut names nothing.
 
     """
@@ -124,7 +124,19 @@ def _give_makers(graph: ir.Graph) -> None:
     """Let a node of its own make each output that is a constant or an input: no net hands those on."""
     edit = Editor(graph)
     copies = {value: edit.copied(value) for value in dict.fromkeys(graph.outputs) if value.producer() is None}
+    for copy in copies.values():
+        maker = copy.producer()
+        assert maker is not None
+        maker.meta["opaque"] = "no layer makes it: this output is an input or a constant"
     graph.outputs[:] = [copies.get(value, value) for value in graph.outputs]
+
+
+def _is_huge(value: ir.Value) -> bool:
+    """Whether no CPU of a camera would have the memory either."""
+    try:
+        return math.prod(canon.shape(value)) > canon.MOST_ELEMENTS
+    except ValueError:
+        return False
 
 
 def _between(parts: Sequence[Part]) -> Iterator[ir.Node]:
@@ -140,6 +152,8 @@ class _Partition:
         self._wiring = Wiring(model.graph)
         self._by_size = True
         self._blocked = obstacles(model, target, wishes.recipes)
+        if huge := [blocked for node, blocked in self._blocked.items() if any(map(_is_huge, node.outputs))]:
+            raise NotConvertible(huge)
         self._reasons = {node: "; or ".join(blocked.reasons) for node, blocked in self._blocked.items()}
         self._macs = {node: macs(node) for node in self._wiring.nodes}
         self._weights = self._macs if any(self._macs.values()) else dict.fromkeys(self._wiring.nodes, 1)

@@ -85,7 +85,7 @@ def map_foreign(
 
     A tensor's blob is the one the user chose, else the one of its name, else the top of the layer named like the tensor
     or like the node that makes it; the model's outputs are also matched by order. A blob that several layers write is
-    read right after the layer that makes it.
+    read right after the one that bears the name of the tensor or its node, else after the first.
 
     Args:
         graph: the user's file.
@@ -156,7 +156,9 @@ def _matches(
         if tensor in chosen:
             yield tensor, chosen[tensor], ""
         elif tensor in net.shapes:
-            yield tensor, tensor, writers[tensor][0] if len(writers.get(tensor, ())) > 1 else ""
+            several = writers.get(tensor, ())
+            own = next((layer for layer in (tensor, node) if layer in several), *several[:1])
+            yield tensor, tensor, own if len(several) > 1 else ""
         elif tensor in layers:
             yield tensor, layers[tensor], tensor
         elif node in layers:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import numpy as np
 from onnx2caffe.caffe.net import Net
 from onnx2caffe.caffe.read import read_net
 from onnx2caffe.canon import Shape
-from onnx2caffe.errors import RuntimeMissing
+from onnx2caffe.errors import NoReference, RuntimeMissing
 from onnx2caffe.mapfile import CaffeSegment, ExportMap, OnnxSegment, Promise
 from onnx2caffe.runtimes import ort
 from onnx2caffe.runtimes.base import Array, Feeds, NetFiles, Runtime, Tap
@@ -142,16 +143,30 @@ class _Proving:
 
     def _onnx(self, number: int, segment: OnnxSegment) -> None:
         self._progress(f"running {segment.file} in onnxruntime")
-        session = ort.session(self._folder / segment.file)
+        with _told(segment.file):
+            session = ort.session(self._folder / segment.file)
         kinds = {i.name: np.dtype(ort.DTYPES[i.type]) for i in session.get_inputs()}
         for run in range(len(self._runs)):
             found: dict[str, dict[str, Array]] = {}
             for runtime, values in self._values.items():
                 feeds = {inner: _cast(values[run][name], kinds[inner]) for name, inner in segment.inputs.items()}
-                results = session.run(list(segment.outputs.values()), feeds)
+                with _told(segment.file):
+                    results = session.run(list(segment.outputs.values()), feeds)
                 found[runtime] = dict(zip(segment.outputs, results, strict=True))
                 values[run] |= found[runtime]
             self._scores.add(run, found, dict.fromkeys(segment.outputs, (f"segment {number}", segment.file)))
+
+
+@contextlib.contextmanager
+def _told(file: str) -> Iterator[None]:
+    """What stops onnxruntime in a part that stays ONNX, which is a part of the user's file, as NoReference."""
+    try:
+        yield
+    except Exception as problem:  # onnxruntime's exceptions have no base of their own
+        raise NoReference(
+            f"onnxruntime cannot run {file}, a part of the model that stays ONNX, so nothing can be proved: {problem}",
+            "--no-proof converts without a proof",
+        ) from problem
 
 
 def _tap(place: Promise) -> Tap:

@@ -33,7 +33,7 @@ def merged(rows: Sequence[Row]) -> list[Row]:
         if any(row.judgement.verdict is not Verdict.EQUAL for row in same):
             result += same
             continue
-        worst = max(same, key=lambda row: row.judgement.error / row.judgement.allowed)
+        worst = max(same, key=lambda row: row.judgement.error / (row.judgement.allowed or 1.0))  # integers: 0 of 0
         result.append(replace(worst, runtime=", ".join(row.runtime for row in same)))
     return result
 

@@ -57,7 +57,7 @@ def test_name_and_folder(cli, model, tmp_path):
 
 
 def test_map_holds_what_the_format_says(cli, model, tmp_path):
-    cli("convert", model, "--name", "net", *UNPROVED)
+    cli("convert", model, "--name", "net", "--target", "caffe", *UNPROVED)
     document = json.loads((tmp_path / "classifier" / "net.map.json").read_text())
     assert document["format"] == 1
     assert document["target"] == "caffe"
@@ -109,7 +109,7 @@ def test_json_is_pure(cli, model):
 
 
 def test_json_of_an_error(cli, tmp_path):
-    ran = cli("convert", refused(tmp_path), "--json")
+    ran = cli("convert", refused(tmp_path), "--json", "--target", "caffe")
     assert json.loads(ran.out)["exit_code"] == ran.code == 3
 
 
@@ -129,8 +129,18 @@ def test_verbose_shows_every_tensor(cli, model):
     assert cli("convert", model, *FAST).out.count("equal") < cli("convert", model, "-v", *FAST).out.count("equal")
 
 
+def test_what_the_nnie_cannot_have_goes_to_the_cpu(cli, tmp_path):
+    ran = cli("convert", refused(tmp_path), "-o", "out", *FAST)
+    assert ran.code == 0
+    assert "CPU: 2 nodes (NonZero: not legal)" in ran.out
+    assert [line.split()[-1] for line in ran.out.splitlines() if line.startswith(("first ", "second "))] == [
+        "equal"
+    ] * 2
+    assert "refused.tail.onnx" in names(tmp_path / "out")
+
+
 def test_refusal_names_every_node_and_leaves_nothing(cli, tmp_path):
-    ran = cli("convert", refused(tmp_path), "-o", "out")
+    ran = cli("convert", refused(tmp_path), "-o", "out", "--target", "caffe")
     assert ran.code == 3
     assert ran.err.startswith("error: ")
     assert "n_first" in ran.err
@@ -185,7 +195,7 @@ def test_free_dimension_says_what_to_pass(cli, tmp_path):
 
 
 def test_unexpected_error_asks_for_a_report(cli, model, monkeypatch, tmp_path):
-    monkeypatch.setattr(driver, "whole", lambda *_: 1 / 0)
+    monkeypatch.setattr(driver, "partitioned", lambda *_: 1 / 0)
     ran = cli("convert", model)
     assert ran.code == 1
     assert ran.err.startswith("error: internal error: ZeroDivisionError")

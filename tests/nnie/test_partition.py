@@ -62,6 +62,14 @@ def test_other_targets_refuse_unless_asked(tmp_path, target):
         convert(warped(), tmp_path, target=target)
 
 
+def test_inspect_says_what_would_run_where(tmp_path):
+    seen = api.inspect(save(warped(), tmp_path))
+    assert seen.convertible
+    assert "100.0 % of MACs" in seen.summary
+    assert [blocked.op for blocked in seen.illegal] == ["GridSample"]
+    assert not api.inspect(save(warped(), tmp_path), target="caffe").convertible
+
+
 def test_nnie_refuses_when_asked(tmp_path):
     with pytest.raises(NotConvertible) as problem:
         convert(warped(), tmp_path, target="nnie", partition=False)

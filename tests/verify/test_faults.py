@@ -23,7 +23,7 @@ def exports(tmp_path_factory) -> dict[str, Path]:
     folders = {}
     for name in MODELS:
         folder = tmp_path_factory.mktemp(name)
-        onnx2caffe.convert(save(name, folder), folder, name="net", force=True, proof=False)
+        onnx2caffe.convert(save(name, folder), folder, name="net", target="caffe", force=True, proof=False)
         folders[name] = folder
     return folders
 

@@ -35,7 +35,7 @@ def cut(tmp_path):
     onnx.save(extract(["x"], ["p1"]), tmp_path / "net.head.onnx")
     onnx.save(extract(["r3"], ["prob"]), tmp_path / "net.tail.onnx")
     onnx.save(extract(["p1"], ["r3"]), tmp_path / "middle.onnx")
-    middle = onnx2caffe.convert(tmp_path / "middle.onnx", tmp_path, name="net", force=True, proof=False)
+    middle = onnx2caffe.convert(tmp_path / "middle.onnx", tmp_path, name="net", target="caffe", force=True, proof=False)
     inner = mapfile.read(middle.map_file)
     (caffe,) = inner.segments
     segments = [

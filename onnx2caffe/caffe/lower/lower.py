@@ -85,12 +85,10 @@ def obstacles(model: ir.Model, target: Rules, chosen: Mapping[str, str] | None =
     load_families()
     lowering = _Lowering(model.graph.name or "net", target, chosen or {}, Names())
     lowering.run(model.graph.inputs, model.graph)
-    found: dict[ir.Node, Blocked] = {}
-    for source, blocked in lowering.blocked.items():
-        if isinstance(source, ir.Node):
-            found[source] = blocked
-        else:
-            found |= {node: replace(blocked, node=canon.label(node), op=node.op_type) for node, _ in source.uses()}
+    found = {node: blocked for node, blocked in lowering.blocked.items() if isinstance(node, ir.Node)}
+    for value, blocked in lowering.blocked.items():
+        if isinstance(value, ir.Value):  # what is wrong with an input says more than what its readers make of it
+            found |= {node: replace(blocked, node=canon.label(node), op=node.op_type) for node, _ in value.uses()}
     unseen = (node for node in model.graph if node not in found and lowering.feeds_on_unknown(node))
     behind = ("it reads what has no static shape",)
     return found | {node: Blocked(canon.label(node), node.op_type, behind) for node in unseen}

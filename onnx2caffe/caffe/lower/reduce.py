@@ -21,7 +21,7 @@ from onnx2caffe.caffe.lower.arithmetic import (
     negative,
     power,
 )
-from onnx2caffe.caffe.lower.blocks import reshape
+from onnx2caffe.caffe.lower.blocks import MOST_WEIGHTS, reshape
 from onnx2caffe.caffe.lower.elementwise import log, refuse_integers
 from onnx2caffe.caffe.lower.emitter import Emitter
 from onnx2caffe.caffe.lower.maps import around
@@ -166,7 +166,14 @@ def _mapped(net: Emitter, kind: str, x: Blob) -> Blob:
 
 
 def _weighted(net: Emitter, x: Blob, kernel: Shape, weight: float) -> Blob:
-    """A Convolution to one channel with one weight everywhere."""
+    """A Convolution to one channel with one weight everywhere.
+
+    Raises:
+        Refused: they would be more than `MOST_WEIGHTS`.
+
+    """
+    if x.shape[1] * math.prod(kernel) > MOST_WEIGHTS:
+        raise Refused(f"a kernel of {list(kernel)} over {x.shape[1]} channels is too large")
     weights = np.full((1, x.shape[1], *kernel), weight, np.float32)
     return net(Convolution(num_output=1, kernel_size=kernel, bias_term=False, blobs=(weights,)), x)
 
