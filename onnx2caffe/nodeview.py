@@ -69,6 +69,14 @@ class NodeView:
         """The static shapes of the outputs."""
         return [canon.shape(v) for v in self.node.outputs]
 
+    @property
+    def reduced(self) -> list[int]:
+        """The axes that a Reduce* node reduces: input 1, none = all unless noop_with_empty_axes."""
+        given = self.need_const(1, "axes").tolist() if self.has(1) else []
+        if given or self.attribute("noop_with_empty_axes", 0):
+            return [int(axis) for axis in given]
+        return list(range(len(self.shape())))
+
     def wanted(self, index: int) -> bool:
         """Whether output `index` exists and something reads it (a node or the graph's outputs)."""
         if index >= len(self.node.outputs):

@@ -5,11 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
 
 from onnx2caffe.canon import Shape
 
-__all__ = ["Equation", "Labels", "Roles", "parse", "roles"]
+__all__ = ["Equation", "Labels", "Roles", "diagonal", "parse", "roles"]
 
+Indices = np.ndarray[Any, np.dtype[np.int64]]
 Labels = tuple[str, ...]
 """One label per axis: a letter, or "…k" for the k-th last axis under an ellipsis."""
 
@@ -85,3 +89,11 @@ def roles(first: Labels, second: Labels, kept: Collection[str]) -> Roles:
         tuple(label for label in first if label not in second),
         tuple(label for label in second if label not in first),
     )
+
+
+def diagonal(labels: Labels, shape: Sequence[int]) -> Indices:
+    """The flat positions at which axes of the same label have the same index."""
+    distinct = list(dict.fromkeys(labels))
+    grid = np.indices([shape[labels.index(label)] for label in distinct])
+    positions: Indices = np.ravel_multi_index(tuple(grid[distinct.index(label)] for label in labels), tuple(shape))
+    return positions

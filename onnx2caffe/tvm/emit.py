@@ -97,8 +97,10 @@ class _Emitting:
         self._bind(op, [result] if isinstance(result, Value) else list(result))
         self._emitted.calls[node] = (start, len(self._net.program.calls))
 
-    def _bind(self, op: Op, results: Sequence[Value]) -> None:
+    def _bind(self, op: Op, results: Sequence[Value | None]) -> None:
         for index, (value, result) in enumerate(zip(op.node.outputs, results, strict=True)):
+            if result is None:  # nobody reads it
+                continue
             if value.name and result.type != op.types[index]:
                 raise TypeError(f"the emitter of {op.type} gives {result.type}, ONNX has {op.types[index]}")
             self._emitted.values[value] = result

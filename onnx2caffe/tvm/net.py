@@ -192,6 +192,10 @@ class Net(abc.ABC):
         found = self(fn, x, axis, keepdims, shape=shape, dtype=self.index_dtype)
         return self.cast(self("maximum", found, self.like(0, found)), "int64")
 
+    def absolute(self, x: Value) -> Value:
+        """|x|, without the operator that TVM's generator of C lacks."""
+        return x if np.dtype(x.dtype).kind in "bu" else self("maximum", x, self("negative", x))
+
     def conv(self, fn: str, x: Value, weight: Value, shape: Shape, **attrs: Any) -> Value:
         """A convolution of any kind, its weight with the kernel behind two axes of channels."""
         return self(fn, x, weight, shape=shape, **attrs)

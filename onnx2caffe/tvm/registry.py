@@ -28,7 +28,7 @@ def _register(dialect: str, ops: tuple[str, ...], function: _F) -> _F:
 
 
 def emits(dialect: str, *ops: str) -> Callable[[_F], _F]:
-    """Register `f(op: Op, net) -> Value | Sequence[Value]` (one value per output) for ONNX op types."""
+    """Register `f(op: Op, net) -> Value | Sequence[Value | None]` (one per output; None: unread) for ONNX op types."""
     return partial(_register, dialect, ops)
 
 

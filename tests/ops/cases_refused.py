@@ -77,7 +77,7 @@ _MODES = [
     _refused("MaxUnpool", 11, "own map", ((1, 2, 2, 2), _index(1, 2, 2, 2)), kernel_shape=[2, 2], strides=[2, 2]),
     _refused("TopK", 11, "order open", ((2, 5), ints(2)), sorted=0, outputs=2, more=DIALECTS),
     _refused("TopK", 11, "post-processing", ((1, 25600), ints(200)), outputs=2),
-    _refused("Celu", 12, "alpha = 0", ((2, 3),), alpha=0.0),
+    _refused("Celu", 12, "alpha = 0", ((2, 3),), alpha=0.0, more=DIALECTS),
     _refused("Shrink", 9, "negative", ((2, 3),), lambd=-0.5),
     _refused("LSTM", 14, "steps", ((300, 1, 3), constant(1, 8, 3), constant(1, 8, 2)), 3, hidden_size=2, clip=1.0),
     _refused("GRU", 14, "steps", ((300, 1, 3), constant(1, 6, 3), constant(1, 6, 2)), hidden_size=2, outputs=2),

@@ -18,8 +18,9 @@ from onnx2caffe.caffe.lower.blocks import convolution, reshape, spatial_rank
 from onnx2caffe.caffe.lower.emitter import Emitter
 from onnx2caffe.caffe.lower.op import Op
 from onnx2caffe.caffe.lower.registry import Refused, lowers
-from onnx2caffe.caffe.lower.windows import Axis, Taps, axes_of, even_pads
+from onnx2caffe.caffe.lower.windows import Taps, axes_of, even_pads
 from onnx2caffe.caffe.net import Blob
+from onnx2caffe.decompose.windows import Axis
 
 __all__: list[str] = []
 

@@ -19,7 +19,7 @@ from onnx2caffe.caffe.lower.op import Op
 from onnx2caffe.caffe.lower.reduce import reduce
 from onnx2caffe.caffe.lower.registry import Refused, lowers
 from onnx2caffe.caffe.net import Blob
-from onnx2caffe.decompose.einsum import Labels, Roles, parse, roles
+from onnx2caffe.decompose.einsum import Labels, Roles, diagonal, parse, roles
 
 __all__: list[str] = []
 
@@ -61,21 +61,13 @@ def _plain(net: Emitter, term: _Term, sizes: Mapping[str, int]) -> _Term:
     distinct = tuple(dict.fromkeys(labels))
     if distinct != labels:
         value = (
-            move(net, value, _diagonal(labels, value.shape))
+            move(net, value, diagonal(labels, value.shape))
             if isinstance(value, Blob)
-            else value.ravel()[_diagonal(labels, value.shape)]
+            else value.ravel()[diagonal(labels, value.shape)]
         )
     own = zip(distinct, value.shape, strict=True)
     kept = tuple((label, size) for label, size in own if size == sizes[label])
     return _Term(tuple(label for label, _ in kept), _reshaped(net, value, [size for _, size in kept]))
-
-
-def _diagonal(labels: Labels, shape: Sequence[int]) -> Array:
-    """The flat positions at which axes of the same label have the same index."""
-    distinct = list(dict.fromkeys(labels))
-    grid = np.indices([shape[labels.index(label)] for label in distinct])
-    positions: Array = np.ravel_multi_index(tuple(grid[distinct.index(label)] for label in labels), tuple(shape))
-    return positions
 
 
 def _reshaped(net: Emitter, value: Blob | Array, shape: Sequence[int]) -> Blob | Array:

@@ -23,8 +23,9 @@ from onnx2caffe.caffe.lower.blocks import crop_by_slices, depthwise, reshape, sp
 from onnx2caffe.caffe.lower.emitter import Emitter
 from onnx2caffe.caffe.lower.op import Op
 from onnx2caffe.caffe.lower.registry import Refused, lowers, recipe
-from onnx2caffe.caffe.lower.windows import Axis, Taps, axes_of, even_pads
+from onnx2caffe.caffe.lower.windows import Taps, axes_of, even_pads
 from onnx2caffe.caffe.net import Blob
+from onnx2caffe.decompose.windows import Axis
 
 __all__ = ["EXACT", "Mode", "pool_axis"]
 

@@ -178,16 +178,8 @@ def _weighted(net: Emitter, x: Blob, kernel: Shape, weight: float) -> Blob:
     return net(Convolution(num_output=1, kernel_size=kernel, bias_term=False, blobs=(weights,)), x)
 
 
-def _axes(op: Op) -> list[int]:
-    """The reduced axes: input 1, none = all unless noop_with_empty_axes."""
-    given = op.need_const(1, "axes").tolist() if op.has(1) else []
-    if given or op.attribute("noop_with_empty_axes", 0):
-        return [int(axis) for axis in given]
-    return list(range(len(op.shape())))
-
-
 def _reduced(op: Op, net: Emitter, kind: str, x: Blob) -> Blob:
-    return reduce(net, kind, x, _axes(op), keepdims=bool(op.attribute("keepdims", 1)))
+    return reduce(net, kind, x, op.reduced, keepdims=bool(op.attribute("keepdims", 1)))
 
 
 @lowers("ReduceMean")
@@ -254,7 +246,7 @@ def _reduce_log_sum_exp(op: Op, net: Emitter) -> Blob:
     The largest probability is 1 / Σ e^(x − max): it neither overflows nor underflows.
     """
     refuse_integers(op, "rounds")
-    x, axes = op.blob(), _axes(op)
+    x, axes = op.blob(), op.reduced
     shape = list(x.shape)
     for first, stop in reversed(_runs(x.shape, axes)):
         x = reshape(net, x, Run(tuple(shape), first, stop).column)

@@ -1,4 +1,4 @@
-"""The windows that kernels slide over an axis: what Conv, ConvTranspose and the poolings share."""
+"""The windows of Conv, ConvTranspose and the poolings, in Caffe's terms."""
 
 from __future__ import annotations
 
@@ -6,57 +6,14 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
-from onnx2caffe.caffe.layers.base import Array
-from onnx2caffe.caffe.lower.blocks import MOST_WEIGHTS
 from onnx2caffe.caffe.lower.op import Op
 from onnx2caffe.caffe.lower.registry import Refused
+from onnx2caffe.decompose.windows import Axis
 
-__all__ = ["Axis", "Taps", "axes_of", "even_pads"]
+__all__ = ["Taps", "axes_of", "even_pads"]
 
 _FAR = 2**16
 """Places beyond the data that no window of a real net reaches."""
-
-
-@dataclass(frozen=True)
-class Axis:
-    """The windows of one axis: window i covers the places i·stride - front + j·dilation, j < kernel.
-
-    `behind`: the padding at the end. A window may stick out beyond it (ceil_mode); those places never count.
-    """
-
-    size: int
-    out: int
-    kernel: int
-    stride: int = 1
-    dilation: int = 1
-    front: int = 0
-    behind: int = 0
-
-    @property
-    def span(self) -> int:
-        """The places from a window's first tap to its last."""
-        return (self.kernel - 1) * self.dilation + 1
-
-    @property
-    def reach(self) -> int:
-        """How far the last window reaches beyond the input; negative when it ends before."""
-        return (self.out - 1) * self.stride + self.span - self.size - self.front
-
-    def counts(self, *, padding: bool) -> Array:
-        """How many taps of each window lie on the input, or on input and padding.
-
-        Raises:
-            Refused: there are too many to count one by one.
-
-        """
-        if self.out * self.kernel > MOST_WEIGHTS:
-            raise Refused(f"{self.out} windows of {self.kernel} taps on padded data")
-        places = np.arange(self.out)[:, None] * self.stride - self.front + np.arange(self.kernel) * self.dilation
-        low, high = (-self.front, self.size + self.behind) if padding else (0, self.size)
-        inside: Array = (places >= low) & (places < high)
-        return np.asarray(inside.sum(1))
 
 
 def axes_of(op: Op, kernel: Sequence[int]) -> list[Axis]:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from functools import partial, reduce
+
+import numpy as np
+
 from onnx2caffe.nodeview import Refused
 from onnx2caffe.tvm.net import Net, Op, Value
 from onnx2caffe.tvm.registry import BOTH, emits
@@ -10,12 +14,22 @@ __all__: list[str] = []
 
 _SAME = {
     "Add": "add",
+    "Ceil": "ceil",
+    "Erf": "erf",
+    "Exp": "exp",
+    "Floor": "floor",
+    "Log": "log",
     "Mul": "multiply",
+    "Neg": "negative",
     "Relu": "nn.relu",
     "Sigmoid": "sigmoid",
+    "Sign": "sign",
+    "Sqrt": "sqrt",
     "Sub": "subtract",
     "Tanh": "tanh",
 }
+_ELEMENTS = {"bool", "float32", *(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64))}
+_CHAINED = {"Max": "maximum", "Mean": "add", "Min": "minimum", "Sum": "add"}
 
 
 @emits(BOTH, *_SAME)
@@ -31,3 +45,55 @@ def divide(op: Op, net: Net) -> Value:
     if divisor is not None and divisor.dtype.kind != "f" and not divisor.all():
         raise Refused("integer division by zero")
     return net("divide", *op.values)
+
+
+@emits(BOTH, *_CHAINED)
+def _chained(op: Op, net: Net) -> Value:
+    """Any number of operands, two by two."""
+    total = reduce(partial(net, _CHAINED[op.type]), op.values)
+    return net("divide", total, net.like(len(op), total)) if op.type == "Mean" else total
+
+
+@emits(BOTH, "Abs")
+def absolute(op: Op, net: Net) -> Value:
+    """The greater of x and -x."""
+    return net.absolute(op.value())
+
+
+@emits(BOTH, "Reciprocal")
+def reciprocal(op: Op, net: Net) -> Value:
+    """1 / x."""
+    x = op.value()
+    return net("divide", net.like(1, x), x)
+
+
+@emits(BOTH, "Round")
+def rounded(op: Op, net: Net) -> Value:
+    """Halves to the even neighbour."""
+    return net.round_half_even(op.value())
+
+
+@emits(BOTH, "Pow")
+def power(op: Op, net: Net) -> Value:
+    """Squares are products; integers are raised in float64, as onnxruntime does."""
+    x, exponent = op.value(0), op.value(1)
+    if exponent.array is not None and exponent.array.size == 1 and exponent.array == 2:
+        square = net("multiply", x, x)
+        return net.broadcast(square, op.outputs[0])
+    kind = x.dtype if np.dtype(x.dtype).kind == "f" else "float64"
+    return net.cast(net("power", net.cast(x, kind), net.cast(exponent, kind)), x.dtype)
+
+
+@emits(BOTH, "Where")
+def where(op: Op, net: Net) -> Value:
+    """A choice, element by element."""
+    return net("where", *op.values, dtype=op.value(1).dtype)
+
+
+@emits(BOTH, "Cast", "CastLike")
+def cast(op: Op, net: Net) -> Value:
+    """TVM casts as C does: towards zero, integers wrap."""
+    kind = op.types[0].dtype
+    if kind not in _ELEMENTS:
+        raise Refused(f"TVM has no arrays of {kind}")
+    return net.cast(op.value(), kind)

@@ -1,0 +1,14 @@
+"""Activations under Relay's own names."""
+
+from __future__ import annotations
+
+from onnx2caffe.tvm.net import Net, Op, Value
+from onnx2caffe.tvm.registry import emits
+
+__all__: list[str] = []
+
+
+@emits("relay", "LeakyRelu")
+def leaky_relu(op: Op, net: Net) -> Value:
+    """`nn.leaky_relu`, of any slope."""
+    return net("nn.leaky_relu", op.value(), alpha=op.attribute("alpha"))
