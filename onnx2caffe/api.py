@@ -84,6 +84,7 @@ def convert(
     report: Sequence[str] = (),
     hp: Sequence[str] = (),
     single_wk: bool = False,
+    cpu_c: bool = False,
     rules: AnyPath | None = None,
     save_intermediate: AnyPath | None = None,
     force: bool = False,
@@ -118,6 +119,7 @@ def convert(
         report: those whose blob is marked `_report`.
         hp: those marked `_hp`.
         single_wk: write several nets as one prototxt too, with Custom layers between them.
+        cpu_c: write what stays ONNX as C for the board's CPU too; needs Relay (see `setup`).
         rules: TOML that overrides or adds rules of nnie_mapper (docs/nnie-rules.md); what they refuse is not written.
         save_intermediate: a folder for the model after every pass.
         force: write into a folder that holds other files.
@@ -150,6 +152,7 @@ def convert(
         min_nnie_macs=min_nnie_macs,
         marks=Marks(cpu, report, hp),
         single_wk=single_wk,
+        cpu_c=cpu_c,
         rules=_path(rules),
         save_intermediate=_path(save_intermediate),
         force=force,
@@ -186,7 +189,7 @@ def export_tvm(
         folder: where to write; default: a folder in the working directory named after the model.
         name: of the files; default: the model's.
         dialect: "relay" or "relax".
-        target: "host", a board ("hi3516dv300" …), "armhf", "aarch64", "opencl", "mali", or a target as TVM writes it
+        target: "host", a board ("hi3516dv300" …), "armhf", "aarch64", "opencl", "mali", "c", or as TVM writes it
             ("llvm -mcpu=…").
         cc: a compiler that links the library for the target; "": it stays objects where another machine is the target.
         input_shapes: shapes for inputs that leave dimensions free.

@@ -9,11 +9,12 @@ from pathlib import Path
 import onnx_ir as ir
 from onnx_ir.passes.common import RemoveUnusedNodesPass
 
-from onnx2caffe import canon, mapfile
+from onnx2caffe import canon, cpu_parts, mapfile
 from onnx2caffe.assembly import Assembly, Extras, remarks, summary
 from onnx2caffe.caffe.lower.families import load_families
 from onnx2caffe.caffe.lower.registry import ALTERNATIVES
 from onnx2caffe.canon import Note, Shape
+from onnx2caffe.cpu_parts import CpuParts
 from onnx2caffe.errors import NumbersDiffer, RulesViolated, UnreadableFile, UsageError
 from onnx2caffe.export import MAP_SUFFIX, Staging, check_folder
 from onnx2caffe.frontend import Loaded, load
@@ -67,6 +68,7 @@ class Options:
     min_nnie_macs: float = 0.0
     marks: Marks = field(default_factory=Marks)
     single_wk: bool = False
+    cpu_c: bool = False
     rules: Path | None = None
     save_intermediate: Path | None = None
     force: bool = False
@@ -209,11 +211,19 @@ class _Converting:
             header = [f"{TOOL}, target {self._target.name}", f"from {self._path.name}, sha256 {loaded.sha256}"]
             assembly = Assembly(plan, loaded, folder, self._name, header)
             assembly.write(Extras(options.marks, options.single_wk))
-            export = self._map(assembly, plan, loaded)
+            parts = self._cpu_parts(assembly, folder)
+            export = self._map(assembly, parts, plan, loaded)
             mapfile.write(export, folder / self._map_name)
         layers = sum(len(net.layers) for net in plan.nets)
         told = summary(plan, self._target.name) if self._partitions else ""
         return _Written(export, loaded.half, layers, plan.share, len(plan.reasons), told, yardstick)
+
+    def _cpu_parts(self, assembly: Assembly, folder: Path) -> CpuParts:
+        """What stays ONNX, as C too where that was asked for."""
+        options = self._options
+        if not options.cpu_c:
+            return CpuParts([*assembly.segments], {}, [])
+        return cpu_parts.as_c(assembly.segments, folder, self._name, options.proof, options.progress)
 
     def _plan(self, loaded: Loaded) -> Plan:
         """What becomes Caffe: all of the model, or what the target can have of it."""
@@ -274,19 +284,19 @@ class _Converting:
             f"(cosine {far.cosine:.6f})"
         )
 
-    def _map(self, assembly: Assembly, plan: Plan, loaded: Loaded) -> ExportMap:
+    def _map(self, assembly: Assembly, parts: CpuParts, plan: Plan, loaded: Loaded) -> ExportMap:
         return ExportMap(
             tool=TOOL,
             target=self._target.name,
             source_file=self._path.name,
             source_sha256=loaded.sha256,
-            files=assembly.files,
+            files=assembly.files | parts.files,
             inputs=[Port(i.name, i.shape, i.dtype) for i in loaded.inputs],
             outputs=[Port(o.name, o.shape, o.dtype) for o in loaded.outputs],
-            segments=assembly.segments,
+            segments=parts.segments,
             tensors=assembly.tensors,
             layers=assembly.layers,
-            notes=self._notes(loaded, plan),
+            notes=[*self._notes(loaded, plan), *parts.notes],
             ranges=self._strip.ranges,
         )
 

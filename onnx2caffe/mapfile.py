@@ -72,11 +72,15 @@ class CaffeSegment:
 
 @dataclass(frozen=True)
 class OnnxSegment:
-    """A part that stays ONNX; tensor names to the names in its file."""
+    """A part that stays ONNX; tensor names to the names in its file.
+
+    `c`: where it is C too: "header", "function", and its "arguments" in order, each with the name in the file.
+    """
 
     file: str
     inputs: Mapping[str, str]
     outputs: Mapping[str, str]
+    c: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -163,6 +167,7 @@ def _segment(segment: Segment) -> dict[str, Any]:
             "file": segment.file,
             "inputs": dict(segment.inputs),
             "outputs": dict(segment.outputs),
+            **({"c": dict(segment.c)} if segment.c else {}),
         }
     if isinstance(segment, TvmSegment):
         return {
@@ -215,7 +220,7 @@ def _read_ports(ports: Sequence[Any]) -> list[Port]:
 def _read_segments(segments: Sequence[Any]) -> Iterator[Segment]:
     for s in segments:
         if s["kind"] == "onnx":
-            yield OnnxSegment(_plain(s["file"]), dict(s["inputs"]), dict(s["outputs"]))
+            yield OnnxSegment(_plain(s["file"]), dict(s["inputs"]), dict(s["outputs"]), dict(s.get("c", {})))
         elif s["kind"] in ("caffe", "tvm"):
             inputs, outputs = (
                 {name: Place(p["blob"], _shape(p["shape"])) for name, p in s[key].items()}

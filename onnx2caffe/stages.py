@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from onnx2caffe.errors import Onnx2CaffeError, UsageError
 from onnx2caffe.frontend import invariants
 from onnx2caffe.verify.scores import Proof, Row
 
-__all__ = ["REPORT", "SEEDS", "TOOL", "Observer", "complaint", "plain_name", "unjudged_notes", "writing"]
+__all__ = ["REPORT", "SEEDS", "TOOL", "Observer", "complaint", "plain_name", "sha256", "unjudged_notes", "writing"]
 
 SEEDS = (0, 1, 2)
 """The structured inputs of every proof."""
@@ -33,6 +34,12 @@ def plain_name(name: str) -> str:
     if not name.strip(".") or any(mark in name for mark in "/\\\0"):
         raise UsageError(f"--name {name!r} is no file name", "give a name without path separators")
     return name
+
+
+def sha256(path: Path) -> str:
+    """The sha256 of a file, as hex digits."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 @contextlib.contextmanager

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import hashlib
+import contextlib
 import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from onnx2caffe import canon, mapfile
+from onnx2caffe import canon, ccode, mapfile
 from onnx2caffe.canon import Note, Shape
-from onnx2caffe.errors import NumbersDiffer, RuntimeMissing
+from onnx2caffe.ccode import CCode
+from onnx2caffe.errors import NumbersDiffer, RuntimeMissing, UsageError
 from onnx2caffe.export import MAP_SUFFIX, Staging, check_folder
 from onnx2caffe.frontend import Loaded, load
 from onnx2caffe.mapfile import ExportMap, Place, Port, TvmSegment
@@ -20,7 +21,7 @@ from onnx2caffe.passes.base import Pass
 from onnx2caffe.runtimes import tvm as runtime
 from onnx2caffe.runtimes.base import Feeds
 from onnx2caffe.runtimes.tvm import Tvm
-from onnx2caffe.stages import REPORT, SEEDS, TOOL, Observer, plain_name, unjudged_notes, writing
+from onnx2caffe.stages import REPORT, SEEDS, TOOL, Observer, plain_name, sha256, unjudged_notes, writing
 from onnx2caffe.tvm import stops, targets
 from onnx2caffe.tvm.emit import Emitted, emit
 from onnx2caffe.tvm.registry import DIALECTS
@@ -30,7 +31,7 @@ from onnx2caffe.verify.reference import UserModel
 from onnx2caffe.verify.replay import find_culprit
 from onnx2caffe.verify.scores import Progress, Proof, Row
 
-__all__ = ["DIALECTS", "TvmExport", "TvmOptions", "export_tvm"]
+__all__ = ["DIALECTS", "CPart", "TvmExport", "TvmOptions", "export_tvm", "part_as_c"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,7 +60,8 @@ class TvmOptions:
 class TvmExport:
     """What an export wrote and proved.
 
-    `files`: all but the map, by what they are: "text", "json", "params" and, unless `compile` was off, "library".
+    `files`: all but the map, by what they are: "text", "json", "params" and, unless `compile` was off, "library",
+    or for target c "header", "c", "operators", "private", "make", "cmake".
     `calls`: how many TVM operators. `proof` is None where nothing was compared.
     """
 
@@ -71,6 +73,29 @@ class TvmExport:
     calls: int
     notes: tuple[Note, ...]
     proof: Proof | None
+
+
+@dataclass(frozen=True)
+class CPart:
+    """A part of an export as C, and what was proved."""
+
+    code: CCode
+    proof: Proof | None
+    notes: tuple[Note, ...]
+
+
+def part_as_c(part: Path, name: str, compare: bool, progress: Progress) -> CPart:
+    """Write an ONNX file as C beside it.
+
+    Raises:
+        NotConvertible: Relay lacks what is named.
+        Unsupported: an operator's C would call TVM's runtime.
+        NumbersDiffer: the C computes something else.
+        RuntimeMissing: there is no TVM with Relay, or it has no C for an operator.
+
+    """
+    options = TvmOptions(folder=part.parent, name=name, target="c", compare=compare, progress=progress)
+    return _Exporting(part, options).c()
 
 
 def export_tvm(path: Path, options: TvmOptions) -> TvmExport:
@@ -95,26 +120,30 @@ class _Exporting:
         self._folder = options.folder or Path(path.stem)
         self._target = targets.parse(options.target)
         self._cc = self._linker()
+        if self._is_c and options.dialect != "relay":
+            raise UsageError("--target c: the C of relax would need TVM's virtual machine", "--dialect relay")
 
     def run(self) -> TvmExport:
         check_folder(self._folder, self._options.force)
         with Staging(self._folder) as staging:
-            loaded = self._load()
-            observe = Observer(self._options.save_intermediate, self._options.check)
-            observe("load", loaded.model)
-            pipeline.run(loaded.model, self._passes(), observe)
-            self._options.progress(f"emitting {self._options.dialect}")
-            emitted = emit(loaded.model, self._options.dialect)
-            tvm = runtime.find(self._options.dialect)
-            try:
-                proof, export = self._made(tvm, loaded, emitted, staging.path)
-            finally:
-                tvm.close()
+            loaded, emitted = self._emitted()
+            with contextlib.closing(runtime.find(self._options.dialect)) as tvm:
+                library = self._library(tvm)
+                proof = self._checked(tvm, loaded, emitted)
+                if library:
+                    self._options.progress(f"building for {self._options.target}")
+                    tvm.build(self._target, self._options.opt_level)
+                self._options.progress("writing")
+                with writing(self._folder):
+                    files = self._write(tvm, staging.path, library)
+                    if self._is_c and self._options.compile:
+                        code, proof = self._c(tvm, loaded, emitted, staging.path, proof)
+                        files |= code.files | ccode.write_build_files(staging.path, self._name, [code])
+                    export = self._map(tvm, loaded, emitted, staging.path, files)
             staging.commit(list(export.files), self._map_name)
-        (segment,) = (s for s in export.segments if isinstance(s, TvmSegment))
         return TvmExport(
             self._options.dialect,
-            {what: self._folder / name for what, name in segment.files.items()},
+            {what: self._folder / name for what, name in files.items()},
             self._folder / self._map_name,
             tuple(export.inputs),
             tuple(export.outputs),
@@ -122,6 +151,23 @@ class _Exporting:
             (*export.notes, *unjudged_notes(proof)),
             proof,
         )
+
+    def c(self) -> CPart:
+        """The model as C in the folder, which is another export's."""
+        loaded, emitted = self._emitted()
+        with contextlib.closing(runtime.find(self._options.dialect)) as tvm:
+            proof = self._checked(tvm, loaded, emitted)
+            code, proof = self._c(tvm, loaded, emitted, self._folder, proof)
+        return CPart(code, proof, tuple(loaded.notes))
+
+    def _emitted(self) -> tuple[Loaded, Emitted]:
+        """The model in its canonical form, and its program."""
+        loaded = self._load()
+        observe = Observer(self._options.save_intermediate, self._options.check)
+        observe("load", loaded.model)
+        pipeline.run(loaded.model, self._passes(), observe)
+        self._options.progress(f"emitting {self._options.dialect}")
+        return loaded, emit(loaded.model, self._options.dialect)
 
     @property
     def _map_name(self) -> str:
@@ -136,6 +182,10 @@ class _Exporting:
     @staticmethod
     def _passes() -> list[Pass]:
         return pipeline.pipeline("tvm")
+
+    @property
+    def _is_c(self) -> bool:
+        return targets.is_c(self._target)
 
     def _linker(self) -> str:
         """The compiler that was asked for; "" where none was.
@@ -153,40 +203,36 @@ class _Exporting:
         return found
 
     def _library(self, tvm: Tvm) -> str:
-        """The name of the file for what is built: objects where nothing here links for the target.
+        """The name of the file for what is built, "" for none. Objects where nothing here links them.
 
         Raises:
             RuntimeMissing: there is no compiler although this machine is the target.
 
         """
+        if self._is_c or not self._options.compile:
+            return ""
         if not self._cc and targets.is_foreign(self._target):
             return f"{self._name}.tar"
         if not self._cc and not tvm.links:
             raise RuntimeMissing("no C++ compiler links libraries here", "apt-get install g++, or --no-compile")
         return f"{self._name}.so"
 
-    def _made(self, tvm: Tvm, loaded: Loaded, emitted: Emitted, folder: Path) -> tuple[Proof | None, ExportMap]:
-        """The module: checked by types, by numbers, built and written."""
-        options, program = self._options, emitted.program
-        library = self._library(tvm) if options.compile else ""
-        options.progress(f"making the module in {tvm.name}")
+    def _checked(self, tvm: Tvm, loaded: Loaded, emitted: Emitted) -> Proof | None:
+        """Make the module in TVM: its types are checked, and its numbers unless `compare` is off."""
+        program = emitted.program
+        self._options.progress(f"making the module in {tvm.name}")
         try:
             tvm.load(program.to_json(), program.arrays)
         except runtime.CallFault as fault:
             call = program.calls[fault.number]
             raise NumbersDiffer(f"node {call.node!r}: {call.fn}: {fault}\nnothing was written", REPORT) from fault
-        proof = self._prove(tvm, loaded, emitted) if options.compare else None
-        if options.compile:
-            options.progress(f"building for {options.target}")
-            tvm.build(self._target, options.opt_level)
-        options.progress("writing")
-        with writing(self._folder):
-            export = self._write(tvm, loaded, emitted, folder, library)
-        return proof, export
+        return self._prove(tvm, loaded, emitted) if self._options.compare else None
+
+    def _runs(self, loaded: Loaded) -> list[Feeds]:
+        return list(all_runs(loaded.inputs, SEEDS, self._options.inputs, self._options.pictures))
 
     def _prove(self, tvm: Tvm, loaded: Loaded, emitted: Emitted) -> Proof:
-        tensors = _watched(emitted)
-        runs = list(all_runs(loaded.inputs, SEEDS, self._options.inputs, self._options.pictures))
+        tensors, runs = _watched(emitted), self._runs(loaded)
         outputs = [output.name for output in loaded.outputs]
         model = UserModel(self._path, [*tensors, *outputs], loaded.half)
         ports = [
@@ -199,6 +245,20 @@ class _Exporting:
         if broken := proof.first_difference:
             raise NumbersDiffer(*self._complaint(proof, broken, model, runs[broken.run]))
         return proof
+
+    def _c(
+        self, tvm: Tvm, loaded: Loaded, emitted: Emitted, folder: Path, proof: Proof | None
+    ) -> tuple[CCode, Proof | None]:
+        """Write C; what was proved, with it."""
+        self._options.progress("writing C")
+        code = ccode.write(tvm, loaded, emitted, folder, name=self._name, opt_level=self._options.opt_level)
+        if proof is None:
+            return code, None
+        model = UserModel(self._path, [output.name for output in loaded.outputs], loaded.half)
+        run = ccode.prove(code, folder, model, self._runs(loaded), self._options.progress)
+        if run is None:
+            loaded.notes.append(Note("warning", "the C was not run: there is no C compiler here (apt-get install gcc)"))
+        return code, proof if run is None else proof.joined(run)
 
     def _complaint(self, proof: Proof, broken: Row, model: UserModel, feeds: Feeds) -> tuple[str, str]:
         self._options.progress("looking for the step that did it")
@@ -214,21 +274,24 @@ class _Exporting:
         ]
         return "\n".join(lines), f"{REPORT}; --no-compare writes the files unproved"
 
-    def _write(self, tvm: Tvm, loaded: Loaded, emitted: Emitted, folder: Path, library: str) -> ExportMap:
-        """Write all files, map.json last."""
-        options = self._options
-        stem = f"{self._name}.{options.dialect}"
+    def _write(self, tvm: Tvm, folder: Path, library: str) -> dict[str, str]:
+        """Write the module and what was built; the files' names by what they are."""
+        stem = f"{self._name}.{self._options.dialect}"
         files = {"text": f"{stem}.txt", "json": f"{stem}.json", "params": f"{stem}.params"}
         if library:
             files["library"] = library
         tvm.write(folder / stem, folder / library if library else None, self._cc or None)
-        segment = TvmSegment(options.dialect, files, *_places(loaded, emitted), self._build(tvm))
+        return files
+
+    def _map(self, tvm: Tvm, loaded: Loaded, emitted: Emitted, folder: Path, files: Mapping[str, str]) -> ExportMap:
+        """Write map.json, after all other files."""
+        segment = TvmSegment(self._options.dialect, files, *_places(loaded, emitted), self._build(tvm))
         export = ExportMap(
             tool=TOOL,
             target="tvm",
             source_file=self._path.name,
             source_sha256=loaded.sha256,
-            files={name: _sha256(folder / name) for name in files.values()},
+            files={name: sha256(folder / name) for name in files.values()},
             inputs=[Port(i.name, i.shape, i.dtype) for i in loaded.inputs],
             outputs=[Port(o.name, o.shape, o.dtype) for o in loaded.outputs],
             segments=[segment],
@@ -261,8 +324,3 @@ def _places(loaded: Loaded, emitted: Emitted) -> tuple[dict[str, Place], dict[st
         for value, given in zip(graph.inputs, emitted.program.inputs, strict=True)
     }
     return inputs, {output.name: Place(str(i), output.shape) for i, output in enumerate(loaded.outputs)}
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -75,6 +75,7 @@ def _convert_one(model: str, arguments: argparse.Namespace) -> Conversion:
             report=arguments.report,
             hp=arguments.hp,
             single_wk=arguments.single_wk,
+            cpu_c=arguments.cpu_c,
             rules=arguments.rules,
             save_intermediate=arguments.save_intermediate,
             force=arguments.force,

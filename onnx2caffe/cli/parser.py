@@ -13,7 +13,7 @@ __all__ = ["make_parser"]
 _TARGETS = ("nnie", "caffe", "bvlc")
 _DIALECTS = ("relay", "relax")
 _SOCS = ("hi3516cv500", "hi3516dv300", "hi3516av300", "hi3519av100", "hi3559av100", "hi3559v200")
-_MACHINES = ("host (default)", *_SOCS, "armhf", "aarch64", "opencl", "mali")
+_MACHINES = ("host (default)", *_SOCS, "armhf", "aarch64", "opencl", "mali", "c")
 _SEVERITIES = ("refused", "wrong", "unproven", "slow")
 _EXIT_CODES = (
     "exit codes: 0 fine; 1 numbers differ or a requirement fails; 2 wrong usage or unreadable file; 3 the model cannot "
@@ -171,6 +171,7 @@ def _partition(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--rename", action="append", default=[], type=_pair, metavar="OLD=NEW", help="name an output's blob"
     )
+    group.add_argument("--cpu-c", action="store_true", help="write what stays ONNX as C for the board too")
     group.add_argument("--require-segments", type=_positive, metavar="N", help="fail unless it becomes N Caffe nets")
     group.add_argument(
         "--min-nnie-macs", type=_share, default=0.0, metavar="F", help="fail if a lesser share (0 … 1) of MACs is there"

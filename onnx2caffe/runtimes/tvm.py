@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from onnx2caffe.errors import RuntimeCrash, RuntimeMissing
+from onnx2caffe.errors import RuntimeCrash, RuntimeMissing, Unsupported
 from onnx2caffe.runtimes import interpreter
 from onnx2caffe.runtimes.base import Array
 from onnx2caffe.runtimes.process import Process
@@ -132,6 +132,19 @@ class Tvm:
         self._ask({"do": "write", "stem": str(stem), "library": file, "linker": linker})
         if library is not None and library.suffix == ".tar":
             _repack(library)
+
+    def write_c(self, name: str, opt_level: int, archive: Path) -> None:
+        """Write the loaded program as C sources, whose entry is `tvmgen_<name>_run`; Relay alone can.
+
+        Raises:
+            Unsupported: TVM has no C for an operator, with its own words.
+            RuntimeCrash: TVM died.
+
+        """
+        try:
+            self._ask({"do": "c", "name": name, "opt_level": opt_level, "path": str(archive)})
+        except _Refusal as problem:
+            raise Unsupported(f"TVM writes no C for this module: {problem.message}") from problem
 
     def close(self) -> None:
         """End the worker; the next request starts another, without a program."""

@@ -46,6 +46,7 @@ PRESETS: Mapping[str, Target] = {
     "aarch64": _AARCH64,
     "opencl": {"kind": "opencl", "host": HOST},
     "mali": {"kind": "opencl", "device": "mali", "host": _AARCH64},
+    "c": {"kind": "c"},
 }
 """Names for `--target`; boards as the SDKs' toolchains have them (arm-himix100, arm-himix200, aarch64-himix100)."""
 

@@ -53,6 +53,12 @@ class Proof:
         """Whether no tensor differs in any runtime."""
         return self.first_difference is None
 
+    def joined(self, other: Proof) -> Proof:
+        """This proof with what `other` compared on the same inputs in other runtimes; each tensor's rows together."""
+        order = {tensor: number for number, tensor in enumerate(dict.fromkeys(row.tensor for row in self.rows))}
+        rows = sorted((*self.rows, *other.rows), key=lambda row: order.get(row.tensor, len(order)))
+        return replace(self, rows=tuple(rows), runtimes={**self.runtimes, **other.runtimes})
+
     def tensors(self, verdict: Verdict) -> list[str]:
         """The tensors whose worst verdict over the runtimes this is."""
         worst: dict[str, Row] = {}

@@ -24,6 +24,19 @@ _CONFIG = {
     "tir.disable_cse_tir": True,
 }
 
+_CONFIG_C = {
+    **_CONFIG,
+    "tir.disable_vectorize": True,  # C has no vector types
+    "tir.usmp.enable": True,  # all memory is planned ahead and static: no runtime is asked for any
+}
+_TWICE = "EliminateCommonSubexpr"
+"""A pass after which two outputs may be one tensor, of which the C would write the first alone."""
+
+_LIBM = ("acosh", "asinh", "atanh", "cosh", "fabs", "log1p", "nearbyint", "trunc")
+"""Functions that are intrinsics to LLVM, and that the C of this TVM lacks."""
+
+_AHEAD_OF_TIME = {"interface-api": "c", "unpacked-api": True, "workspace-byte-alignment": 16}
+
 
 class Module:
     """A program as a Relay module; weights are variables until it is built."""
@@ -139,6 +152,31 @@ class Module:
     def write_library(self, path: str, linker: str | None) -> None:
         """Write what was built: objects to a .tar, else linked, by `linker` for another machine."""
         self._library.export_library(path, cc.cross_compiler(linker, **bare()) if linker else None)
+
+    def write_c(self, name: str, opt_level: int, path: str) -> None:
+        """Write the module as C that needs no TVM: a .tar of sources, whose entry is `tvmgen_<name>_run`."""
+        with tvm.transform.PassContext(opt_level=opt_level, config=_CONFIG_C, disabled_pass=[_TWICE]):
+            library = relay.build(
+                self._module(self._wanted(None), bare=True),
+                target="c",
+                params=self._weights,
+                mod_name=name,
+                runtime=relay.backend.Runtime("crt"),
+                executor=relay.backend.Executor("aot", _AHEAD_OF_TIME),
+            )
+        library.export_library(path)
+
+
+def _from_libm(name: str) -> None:
+    def call(operation: Any) -> Any:
+        suffix = "f" if operation.dtype == "float32" else ""
+        return tvm.tir.call_pure_extern(operation.dtype, name + suffix, *operation.args)
+
+    tvm.ir.register_intrin_lowering(f"tir.{name}", "c", f=call, level=99)
+
+
+for _name in _LIBM:
+    _from_libm(_name)
 
 
 def compiler() -> str | None:

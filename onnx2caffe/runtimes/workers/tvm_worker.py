@@ -6,6 +6,7 @@ Run by path, with the dialect as its argument, with a Python that has a `tvm` wi
 - build: `target` (as a dictionary), `opt_level`, `outputs` (references; null: the program's own)
 - run: arrays for the inputs → arrays of the outputs
 - write: `stem` of the path; `library`: the file to write what was built to, or null; `linker`: a compiler, or null
+- c: `name`, `opt_level`, `path`: the archive to write C sources to (Relay alone)
 
 The answer is {"done": true}; {"refused": text}; or {"fault": number of a call, "text": what TVM says of it}.
 """
@@ -40,6 +41,8 @@ class _Session:
             self._module.build(header["target"], header["opt_level"], header["outputs"])
         elif header["do"] == "run":
             return list(self._module.run(arrays))
+        elif header["do"] == "c":
+            self._module.write_c(header["name"], header["opt_level"], header["path"])
         else:
             self._module.write(header["stem"])
             if header["library"]:

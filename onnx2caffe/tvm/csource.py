@@ -1,0 +1,323 @@
+"""A module as C99 that needs no TVM: TVM's own sources, made to stand alone, under a header with one function."""
+
+from __future__ import annotations
+
+import re
+import tarfile
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from onnx2caffe.canon import Shape
+from onnx2caffe.errors import Unsupported
+from onnx2caffe.tvm.program import Program, Type
+
+__all__ = ["Argument", "Interface", "build_files", "file_names", "identifier", "interface", "renamed", "sources"]
+
+_TYPES = {"float32": "float", "float64": "double", "bool": "bool"}
+_RUNTIME = re.compile(r"\bTVM(?:Func|Mod|API|Backend|Array)\w+(?=\()")
+_PLACED = re.compile(r'__attribute__\(\(section\("[^"]*"\),\s*(.*?)\)\)')
+_INCLUDE = re.compile(r'^#include ["<](?:tvm/runtime/\w+|tvmgen_\w+)\.h[">]\n', re.MULTILINE)
+_ADDRESSES = re.compile(r"(?:^ +void\* \w+ = \(&\(\w+\[\d+\]\)\);\n)+", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Argument:
+    """An argument of the function: its name, the tensor it holds, and that one's type."""
+
+    name: str
+    tensor: str
+    type: Type
+
+
+@dataclass(frozen=True)
+class Interface:
+    """What the header declares: `name`_run, with the inputs first, then the outputs."""
+
+    name: str
+    inputs: tuple[Argument, ...]
+    outputs: tuple[Argument, ...]
+    same: tuple[int, ...]
+    """For each output the first output that is the same tensor."""
+
+    @property
+    def function(self) -> str:
+        """The name of the function."""
+        return f"{self.name}_run"
+
+    @property
+    def arguments(self) -> tuple[Argument, ...]:
+        """All arguments, in order."""
+        return self.inputs + self.outputs
+
+
+def identifier(text: str) -> str:
+    """A C identifier after any text."""
+    plain = "".join(c if c.isascii() and c.isalnum() else "_" for c in text)
+    return plain if plain[:1].isalpha() else f"net_{plain}"
+
+
+def interface(
+    name: str, program: Program, inputs: Iterable[tuple[str, Type]], outputs: Iterable[tuple[str, Type]]
+) -> Interface:
+    """The interface of a program with these tensors; names become identifiers, each used once."""
+    taken: set[str] = set()
+
+    def arguments(prefix: str, tensors: Iterable[tuple[str, Type]]) -> tuple[Argument, ...]:
+        return tuple(Argument(_unused(f"{prefix}_{tensor}", taken), tensor, kind) for tensor, kind in tensors)
+
+    same = tuple(program.outputs.index(output) for output in program.outputs)
+    return Interface(identifier(name), arguments("in", inputs), arguments("out", outputs), same)
+
+
+def _unused(text: str, taken: set[str]) -> str:
+    plain = found = identifier(text)
+    count = 1
+    while found in taken:
+        count += 1
+        found = f"{plain}_{count}"
+    taken.add(found)
+    return found
+
+
+def renamed(program: Program) -> Program:
+    """The program with inputs whose names, as fields of a C struct, are neither keywords nor macros nor weights'.
+
+    A result that is several outputs stands in it once.
+    """
+    inputs = [replace(given, name=_field(number)) for number, given in enumerate(program.inputs)]
+    return replace(program, inputs=inputs, outputs=[program.outputs[number] for number in _distinct(program)])
+
+
+def _distinct(program: Program) -> list[int]:
+    """The numbers of the outputs that are no other output before."""
+    return [number for number, output in enumerate(program.outputs) if program.outputs.index(output) == number]
+
+
+def _field(number: int) -> str:
+    return f"_in{number}"
+
+
+def file_names(name: str) -> dict[str, str]:
+    """What the files of an interface are called."""
+    return {"header": f"{name}.h", "c": f"{name}.c", "operators": f"{name}_operators.c", "private": f"{name}_private.h"}
+
+
+def sources(archive: Path, face: Interface) -> dict[str, str]:
+    """The files of a module.
+
+    Args:
+        archive: TVM's sources of the `renamed` program: the entry, then the operators.
+        face: its interface.
+
+    Raises:
+        Unsupported: its C would call TVM's runtime.
+
+    """
+    with tarfile.open(archive) as tar:
+        entry, operators = (_text(tar, member) for member in ("lib0.c", "lib1.c"))
+    if calls := sorted({*_RUNTIME.findall(entry + operators)}):
+        raise Unsupported(
+            f"plain C has no {', '.join(calls)}, which an operator of this module calls",
+            "a library has it: --target with a machine instead of c",
+        )
+    names = file_names(face.name)
+    include = f'#include "{names["private"]}"\n'
+    return {
+        names["header"]: _header(face),
+        names["private"]: _private(face),
+        names["c"]: f"{include}{_own(entry)}\n{_entry(face)}",
+        names["operators"]: f"{include}{_own(operators)}",
+    }
+
+
+def _text(tar: tarfile.TarFile, name: str) -> str:
+    file = tar.extractfile(name)
+    assert file is not None, f"{name} is no file"
+    return file.read().decode()
+
+
+def _own(text: str) -> str:
+    """A source without TVM's headers, its sections, which linker scripts may not have, and its last semicolon.
+
+    A truth is a byte to one of its functions and a bool to the next. Addresses come in another order every time.
+    """
+    plain = _PLACED.sub(_aligned, _INCLUDE.sub("", text)).replace("bool*", "int8_t*")
+    plain = _ADDRESSES.sub(lambda run: "".join(sorted(run[0].splitlines(keepends=True))), plain)
+    return plain.rstrip().removesuffix(";").rstrip() + "\n"
+
+
+def _aligned(placed: re.Match[str]) -> str:
+    return f"__attribute__(({placed[1]}))" if placed[1] else ""
+
+
+def _c_type(kind: Type) -> str:
+    return _TYPES.get(kind.dtype, f"{kind.dtype}_t")
+
+
+def _parameters(face: Interface) -> str:
+    constant = [f"const {_c_type(a.type)} *{a.name}" for a in face.inputs]
+    return ", ".join([*constant, *(f"{_c_type(a.type)} *{a.name}" for a in face.outputs)])
+
+
+def _comment(argument: Argument) -> str:
+    """A line on an argument; a tensor's name may hold anything."""
+    tensor = (
+        argument.tensor.encode("unicode_escape")
+        .decode()
+        .replace("*/", "*\\/")
+        .replace("/*", "/\\*")
+        .replace("??", "?\\?")
+    )
+    return f" * {argument.name}: {tensor}, {_shown(argument.type.shape)} {_c_type(argument.type)}"
+
+
+def _shown(shape: Shape) -> str:
+    return "x".join(map(str, shape)) or "1"
+
+
+def _size(shape: Shape) -> int:
+    size = 1
+    for dim in shape:
+        size *= dim
+    return size
+
+
+def _header(face: Interface) -> str:
+    comments = "\n".join(_comment(argument) for argument in face.arguments)
+    sizes = ",\n".join(f"    {face.name}_{a.name}_size = {_size(a.type.shape)}" for a in face.arguments)
+    return f"""\
+#ifndef ONNX2CAFFE_{face.name}_H
+#define ONNX2CAFFE_{face.name}_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {{
+#endif
+
+/* Elements of the arguments of {face.function}. */
+enum {{
+{sizes}
+}};
+
+/*
+ * Compute the outputs of the inputs, dense arrays in C order:
+ *
+{comments}
+ *
+ * Gives 0. Its memory is static: one call at a time.
+ */
+int {face.function}({_parameters(face)});
+
+#ifdef __cplusplus
+}}
+#endif
+
+#endif
+"""
+
+
+def _outputs(face: Interface) -> list[str]:
+    """What TVM calls the outputs, each tensor once."""
+    count = len({*face.same})
+    return ["output"] if count == 1 else [f"output{number}" for number in range(count)]
+
+
+def _private(face: Interface) -> str:
+    inputs = "\n".join(f"    void *{_field(number)};" for number in range(len(face.inputs)))
+    outputs = "\n".join(f"    void *{name};" for name in _outputs(face))
+    prefix = f"tvmgen_{face.name}"
+    return f"""\
+#include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#define TVM_DLL
+
+/* How TVM writes these numbers. */
+#define inff INFINITY
+#define nanf NAN
+#define inf INFINITY
+#define nan NAN
+
+struct {prefix}_inputs {{
+{inputs}
+}};
+
+struct {prefix}_outputs {{
+{outputs}
+}};
+
+int32_t {prefix}_run(struct {prefix}_inputs *inputs, struct {prefix}_outputs *outputs);
+"""
+
+
+def _entry(face: Interface) -> str:
+    prefix = f"tvmgen_{face.name}"
+    inputs = ", ".join(f"(void *){a.name}" for a in face.inputs)
+    outputs = ", ".join(face.outputs[number].name for number in sorted({*face.same}))
+    copies = [
+        f"    memcpy({a.name}, {face.outputs[first].name}, sizeof *{a.name} * {face.name}_{a.name}_size);\n"
+        for number, (a, first) in enumerate(zip(face.outputs, face.same, strict=True))
+        if first != number
+    ]
+    call = f"{prefix}_run(&inputs, &outputs)"
+    end = f"    int code = {call};\n{''.join(copies)}    return code;" if copies else f"    return {call};"
+    return f"""\
+#include "{file_names(face.name)["header"]}"
+
+#include <string.h>
+
+int {face.function}({_parameters(face)})
+{{
+    struct {prefix}_inputs inputs = {{{inputs}}};
+    struct {prefix}_outputs outputs = {{{outputs}}};
+{end}
+}}
+"""
+
+
+def build_files(library: str, names: Sequence[str]) -> Mapping[str, str]:
+    """A Makefile and a CMakeLists.txt that build `lib<library>.a` of the interfaces of these names."""
+    files = [file_names(name) for name in names]
+    units = [file[what] for file in files for what in ("c", "operators")]
+    headers = [file[what] for file in files for what in ("header", "private")]
+    objects = " ".join(unit.removesuffix(".c") + ".o" for unit in units)
+    makefile = f"""\
+# lib{library}.a. For a board: make CROSS=arm-himix200-linux- (the beginning of its tools' names).
+CC = $(CROSS)gcc
+AR = $(CROSS)ar
+CFLAGS ?= -O3
+
+lib{library}.a: {objects}
+\trm -f $@
+\t$(AR) rc $@ $^
+\t$(CROSS)ranlib $@
+
+# One memory holds values of several types, one after another.
+%.o: %.c {" ".join(headers)}
+\t$(CC) -std=c99 -fno-strict-aliasing $(CFLAGS) -c -o $@ $<
+
+clean:
+\trm -f lib{library}.a {objects}
+
+.PHONY: clean
+"""
+    cmake = f"""\
+cmake_minimum_required(VERSION 3.5)
+project({library} C)
+
+if(NOT CMAKE_BUILD_TYPE)
+  set(CMAKE_BUILD_TYPE Release)
+endif()
+
+add_library({library} STATIC {" ".join(units)})
+set_target_properties({library} PROPERTIES C_STANDARD 99)
+# One memory holds values of several types, one after another.
+target_compile_options({library} PRIVATE -fno-strict-aliasing)
+target_include_directories({library} PUBLIC ${{CMAKE_CURRENT_SOURCE_DIR}})
+target_link_libraries({library} PUBLIC m)
+"""
+    return {"Makefile": makefile, "CMakeLists.txt": cmake}

@@ -1,0 +1,189 @@
+"""`onnx2caffe tvm --target c`: the C stands alone, runs here and on boards (under qemu), and computes the model."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+import onnx2caffe
+from onnx2caffe import ccode, cli
+from onnx2caffe.errors import NumbersDiffer, Unsupported
+from onnx2caffe.runtimes import c as runtime
+from onnx2caffe.runtimes.tvm import Tvm
+from onnx2caffe.tvm import csource
+from onnx2caffe.tvm.csource import Interface
+from onnx2caffe.tvm.program import Program, Type
+from tests.ops.harness import difference, reference
+from tests.tvm.boards import MACHINES, run
+
+NAMES = {"x": "float", "y": "3/*ü*/\\", "z": "in.put:0\n", "u": "INFINITY", "v": "in.put_0\n"}
+"""Names that mean something in C, or nothing anywhere."""
+SHAPES = {"x": (1, 3, 12, 10), "z": (1, 8, 6, 5), "y": (1, 8, 6, 6), "u": (1, 8, 6, 5), "v": (1, 8, 6, 5)}
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory) -> Path:
+    """Conv, Relu, MaxPool, Tanh, Add, MatMul; two inputs, three outputs, two of which are one value."""
+    random = np.random.default_rng(0)
+    weights = {"w": random.standard_normal((8, 3, 3, 3)), "m": random.standard_normal((5, 6))}
+    n = NAMES
+    nodes = [
+        helper.make_node("Conv", [n["x"], "w"], ["a"], pads=[1, 1, 1, 1]),
+        helper.make_node("Relu", ["a"], ["b"]),
+        helper.make_node("MaxPool", ["b"], ["c"], kernel_shape=[2, 2], strides=[2, 2]),
+        helper.make_node("Add", ["c", n["z"]], [n["u"]]),
+        helper.make_node("Identity", [n["u"]], [n["v"]]),
+        helper.make_node("Tanh", [n["u"]], ["d"]),
+        helper.make_node("Mul", ["d", "d"], ["e"]),
+        helper.make_node("MatMul", ["e", "m"], ["f"]),
+        helper.make_node("Transpose", ["f"], [n["y"]], perm=[0, 1, 3, 2]),
+    ]
+    constants = [numpy_helper.from_array(w.astype(np.float32), name) for name, w in weights.items()]
+    inputs, outputs = (
+        [helper.make_tensor_value_info(n[key], TensorProto.FLOAT, SHAPES[key]) for key in keys]
+        for keys in ("xz", "yuv")
+    )
+    graph = helper.make_graph(nodes, "net", inputs, outputs, constants)
+    path = tmp_path_factory.mktemp("c") / "3 odd-name.onnx"
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8), path)
+    return path
+
+
+FACE = csource.interface(
+    "3 odd-name",
+    Program(outputs=[{"call": 0}, {"call": 1}, {"call": 1}]),
+    [(NAMES[key], Type("float32", SHAPES[key])) for key in "xz"],
+    [(NAMES[key], Type("float32", SHAPES[key])) for key in "yuv"],
+)
+
+
+@pytest.fixture(scope="module")
+def exported(model: Path, tmp_path_factory, running) -> Path:
+    running("relay")
+    folder = tmp_path_factory.mktemp("c") / "out"
+    export = onnx2caffe.export_tvm(model, folder, target="c")
+    assert export.proof
+    assert export.proof.ok
+    if runtime.compiler():
+        assert "c" in export.proof.runtimes
+        assert {row.tensor for row in export.proof.rows if row.runtime == "c"} == {NAMES[key] for key in "yuv"}
+    return folder
+
+
+@pytest.mark.parametrize("name", MACHINES)
+def test_the_c_computes_the_model(name: str, model: Path, exported: Path, tmp_path: Path) -> None:
+    if missing := MACHINES[name].missing:
+        pytest.skip(missing)
+    folder = tmp_path / "build"
+    shutil.copytree(exported, folder)
+    random = np.random.default_rng(1)
+    feeds = {NAMES[key]: random.standard_normal(SHAPES[key]).astype(np.float32) for key in "xz"}
+    expected = reference(onnx.load(model), feeds)
+    for argument, value in zip(FACE.outputs, run(folder, FACE, feeds, MACHINES[name]), strict=True):
+        assert difference(expected[argument.tensor], value) <= 1e-5
+
+
+def test_it_is_pedantic_c99_and_needs_nothing(exported: Path, tmp_path: Path) -> None:
+    if shutil.which("gcc") is None:
+        pytest.skip("apt-get install gcc")
+    for source in exported.glob("*.c"):
+        assert not re.search(r"#include.*(tvm|dlpack)", source.read_text())
+        command = ["gcc", "-std=c99", "-Wall", "-Wextra", "-Werror=implicit", "-c", "-o", tmp_path / "x.o", source]
+        subprocess.run(command, check=True)
+        undefined = subprocess.run(["nm", "-u", tmp_path / "x.o"], capture_output=True, text=True, check=True).stdout
+        assert not re.search("TVM", undefined)
+
+
+def test_cmake_builds_it(exported: Path, tmp_path: Path) -> None:
+    if shutil.which("cmake") is None:
+        pytest.skip("apt-get install cmake")
+    subprocess.run(["cmake", "-S", exported, "-B", tmp_path], check=True, capture_output=True)
+    subprocess.run(["cmake", "--build", tmp_path], check=True, capture_output=True)
+    assert (tmp_path / "libnet_3_odd_name.a").exists()
+
+
+def test_names_are_identifiers_used_once() -> None:
+    names = [argument.name for argument in FACE.arguments]
+    assert FACE.name == "net_3_odd_name"
+    assert names == ["in_float", "in_in_put_0_", "out_3______", "out_INFINITY", "out_in_put_0_"]
+    twice = csource.interface("n", Program(), [("a.b", Type("float32", (1,))), ("a:b", Type("float32", (1,)))], [])
+    assert [argument.name for argument in twice.inputs] == ["in_a_b", "in_a_b_2"]
+
+
+def test_c_that_computes_something_else_is_caught(model: Path, tmp_path: Path, running, monkeypatch) -> None:
+    running("relay")
+    if runtime.compiler() is None:
+        pytest.skip("apt-get install gcc")
+    monkeypatch.setattr(csource, "_own", lambda text, own=csource._own: own(text).replace("tanhf(", "sinf("))
+    with pytest.raises(NumbersDiffer, match="the C computes another"):
+        onnx2caffe.export_tvm(model, tmp_path / "out", target="c")
+    assert not (tmp_path / "out").exists()
+
+
+def test_without_a_compiler_it_is_said(model: Path, tmp_path: Path, running, monkeypatch) -> None:
+    running("relay")
+    monkeypatch.setattr(runtime, "compiler", lambda: None)
+    export = onnx2caffe.export_tvm(model, tmp_path / "out", target="c")
+    assert any("the C was not run" in note.text for note in export.notes)
+
+
+def test_an_export_of_c_is_replaced_whole(model: Path, tmp_path: Path, running) -> None:
+    running("relay")
+    onnx2caffe.export_tvm(model, tmp_path, target="c", compare=False)
+    first = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    onnx2caffe.export_tvm(model, tmp_path, target="c", compare=False)
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == first
+    onnx2caffe.export_tvm(model, tmp_path, compile=False, compare=False)
+    assert not list(tmp_path.glob("*.c"))
+
+
+def test_relax_has_no_c(model: Path, tmp_path: Path, capsys) -> None:
+    assert cli.main(["tvm", str(model), "--dialect", "relax", "--target", "c", "-o", str(tmp_path / "out")]) == 2
+    assert "--dialect relay" in capsys.readouterr().err
+
+
+def test_c_that_calls_the_runtime_is_refused(tmp_path: Path, running) -> None:
+    tvm: Tvm = running("relay")
+    program = {
+        "inputs": [{"name": "_in0", "dtype": "float32", "shape": [2, 3]}],
+        "constants": [],
+        "calls": [
+            {"fn": "argsort", "args": [{"input": 0}], "attrs": {}, "types": [["int32", [2, 3]]], "several": False}
+        ],
+        "outputs": [{"call": 0}],
+    }
+    tvm.load(program, [])
+    tvm.write_c("net", 3, tmp_path / "net.tar")
+    face = Interface("net", (), (), ())
+    with pytest.raises(Unsupported, match="TVMFuncCall"):
+        csource.sources(tmp_path / "net.tar", face)
+
+
+@pytest.mark.parametrize("fn", ["abs", "acosh", "asinh", "atanh", "cosh", "trunc", "isinf", "isnan", "erf"])
+def test_functions_of_libm(fn: str, tmp_path: Path, running) -> None:
+    tvm: Tvm = running("relay")
+    kind = "bool" if fn.startswith("is") else "float32"
+    given = [{"name": "_in0", "dtype": "float32", "shape": [6]}]
+    calls = [{"fn": fn, "args": [{"input": 0}], "attrs": {}, "types": [[kind, [6]]], "several": False}]
+    program = {"inputs": given, "constants": [], "calls": calls, "outputs": [{"call": 0}]}
+    tvm.load(program, [])
+    tvm.build({"kind": "llvm"}, 0)
+    x = np.array([0.3, -0.7, 1.5, -np.inf, np.nan, -2.5], np.float32)
+    (expected,) = tvm.run([x])
+    tvm.write_c("net", 3, tmp_path / "net.tar")
+    types = [("x", Type("float32", (6,)))], [("y", Type(kind, (6,)))]
+    face = csource.interface("net", Program(outputs=[{"call": 0}]), *types)
+    for name, text in csource.sources(tmp_path / "net.tar", face).items():
+        (tmp_path / name).write_text(text)
+    if MACHINES["host"].missing:
+        pytest.skip("apt-get install gcc make")
+    ccode.write_build_files(tmp_path, "net", [ccode.CCode(face, csource.file_names("net"))])
+    (found,) = run(tmp_path, face, {"x": x}, MACHINES["host"])
+    np.testing.assert_allclose(found, expected, rtol=1e-6)
