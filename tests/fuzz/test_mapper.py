@@ -55,4 +55,4 @@ def test_random_networks(part: str, runtimes, scanner) -> None:
 
     (legal_and_equal if "ONNX2CAFFE_FUZZ" in os.environ else seed([*PARTS].index(part))(legal_and_equal))()
     print(f"\n{part}: {dict(count)}")
-    assert count["refused"] <= max(5, MOST_REFUSED[part.partition("-")[0]] * count.total())
+    assert count["refused"] <= max(20, MOST_REFUSED[part.partition("-")[0]] * count.total())
