@@ -6,7 +6,7 @@ PYTHON := $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; 
 BIN := .venv/bin
 N ?= 10000
 
-.PHONY: demo test lint conformance safety fuzz bench docs clean
+.PHONY: demo test lint conformance conformance-tvm safety fuzz bench docs clean
 
 demo: .venv/.installed
 	mkdir -p demo
@@ -27,6 +27,11 @@ lint: .venv/.developing
 conformance: .venv/.developing
 	$(BIN)/onnx2caffe setup pycaffe
 	$(BIN)/python -m tests.conformance.run
+
+# Hours: stopped and started again, it goes on. `make conformance-tvm ONLY="--suite corpus --dialect relax"` does a part.
+conformance-tvm: .venv/.developing
+	$(BIN)/onnx2caffe setup relay relax
+	$(BIN)/python -m tests.tvm.conformance $(ONLY)
 
 # What eight bits cost nets in the form for the mapper, beside their plain layers.
 safety: .venv/.developing

@@ -174,7 +174,7 @@ def convert(
     chosen: Mapping[str, str] | None = None,
 ) -> Written:
     """The product's own path, without proof and driver; `shapes` are those of the feeds, for free dimensions."""
-    loaded = frontend.from_proto(model, input_shapes=_free(model, shapes or {}))
+    loaded = frontend.from_proto(model, input_shapes=free(model, shapes or {}))
     pipeline.run(loaded.model, pipeline.pipeline(target.exit))
     lowered = lower(loaded.model, target, chosen)
     graph = loaded.model.graph
@@ -193,7 +193,7 @@ def convert(
     )
 
 
-def _free(model: onnx.ModelProto, shapes: Mapping[str, Shape]) -> dict[str, Shape]:
+def free(model: onnx.ModelProto, shapes: Mapping[str, Shape]) -> dict[str, Shape]:
     """The shapes of those inputs whose file leaves a dimension free."""
     free = {i.name for i in model.graph.input if any(d.dim_value <= 0 for d in i.type.tensor_type.shape.dim)}
     return {name: shape for name, shape in shapes.items() if name in free}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 import onnx
 
@@ -10,13 +12,16 @@ from onnx2caffe.passes import pipeline
 from onnx2caffe.runtimes.tvm import CallFault, Tvm
 from onnx2caffe.tvm import stops
 from onnx2caffe.tvm.emit import Emitted, emit
-from tests.ops.harness import Array, Case, build, difference, reference, sample
+from tests.ops.harness import Array, Case, Shape, build, difference, free, reference, sample
 
 HOST = {"kind": "llvm"}
 
 
-def emitted(model: onnx.ModelProto, dialect: str) -> tuple[frontend.Loaded, Emitted]:
-    loaded = frontend.from_proto(model)
+def emitted(
+    model: onnx.ModelProto, dialect: str, shapes: Mapping[str, Shape] | None = None
+) -> tuple[frontend.Loaded, Emitted]:
+    """The program of a model; `shapes` are those of the feeds, for free dimensions."""
+    loaded = frontend.from_proto(model, input_shapes=free(model, shapes or {}))
     stops.check(loaded)
     pipeline.run(loaded.model, pipeline.pipeline("tvm"))
     return loaded, emit(loaded.model, dialect)

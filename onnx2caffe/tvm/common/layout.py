@@ -13,6 +13,8 @@ from onnx2caffe.tvm.registry import BOTH, emits
 
 __all__: list[str] = []
 
+_SLICE_INPUTS = ("starts", "ends", "axes", "steps")
+
 
 @emits(BOTH, "Reshape")
 def reshape(op: Op, net: Net) -> Value:
@@ -53,9 +55,6 @@ def slice_(op: Op, net: Net) -> Value:
     return x
 
 
-_SLICE_INPUTS = ("starts", "ends", "axes", "steps")
-
-
 def _sliced(net: Net, x: Value, axis: int, places: range) -> Value:
     """These places of one axis."""
     if places == range(x.shape[axis]):
@@ -71,10 +70,10 @@ def _sliced(net: Net, x: Value, axis: int, places: range) -> Value:
 
 @emits(BOTH, "Pad")
 def pad(op: Op, net: Net) -> Value:
-    """What is negative is cut first; what repeats elements in any but a plain way is taken by its indices."""
+    """What is negative is cut first; what repeats elements is taken by its indices."""
     x = op.value()
     if 0 in x.shape:
-        raise Refused("it pads nothing")
+        raise Refused(f"its input of shape {list(x.shape)} is empty")
     before, after = np.split(op.need_const(1, "pads").astype(int), 2)
     for axis, (front, behind) in enumerate(zip(before, after, strict=True)):
         x = _sliced(net, x, axis, range(max(-front, 0), x.shape[axis] - max(-behind, 0)))

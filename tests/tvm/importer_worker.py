@@ -1,0 +1,71 @@
+"""TVM's own ONNX importer, for `tests.tvm.importer`. Run by path with a Python that has TVM and onnx, and the dialect.
+
+A request is {"path": of a model} with its feeds; the answer {"done": true} with the outputs, or {"refused": text}.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from pathlib import Path
+
+os.environ["TOPHUB_LOCATION"] = "NONE"
+sys.path.insert(0, str(Path(__file__).parents[2] / "onnx2caffe" / "runtimes" / "workers"))
+
+from frames import Channel
+from tvm_program import last_words
+
+
+def relay(model, feeds):
+    import tvm
+    from tvm import relay as dialect
+    from tvm.contrib import graph_executor
+
+    shapes = {name: array.shape for name, array in feeds.items()}
+    dtypes = {name: str(array.dtype) for name, array in feeds.items()}
+    module, weights = dialect.frontend.from_onnx(model, shape=shapes, dtype=dtypes, freeze_params=True)
+    with tvm.transform.PassContext(opt_level=0, config={"tir.disable_cse_tir": True}):
+        library = dialect.build(module, target="llvm", params=weights)
+    runner = graph_executor.GraphModule(library["default"](tvm.cpu()))
+    named = {parameter.name_hint for parameter in module["main"].params}
+    for name, array in feeds.items():
+        for given in {name, re.sub(r"\W", "_", name)} & named:
+            runner.set_input(given, array)
+    runner.run()
+    return [runner.get_output(i).numpy() for i in range(runner.get_num_outputs())]
+
+
+def relax(model, feeds):
+    import tvm
+    from tvm import relax as dialect
+    from tvm.relax.frontend.onnx import from_onnx
+
+    shapes = {name: list(array.shape) for name, array in feeds.items()}
+    module = from_onnx(model, shape_dict=shapes, dtype_dict={name: str(array.dtype) for name, array in feeds.items()})
+    module = dialect.transform.DecomposeOpsForInference()(module)
+    executable = tvm.compile(module, target=tvm.target.Target({"kind": "llvm"}))
+    machine = dialect.VirtualMachine(executable, tvm.cpu())
+    by_name = {re.sub(r"\W", "_", name): array for name, array in feeds.items()}
+    names = [re.sub(r"\W", "_", parameter.name) for parameter in module["main"].params]
+    result = machine["main"](*(tvm.runtime.tensor(by_name[name]) for name in names))
+    return [result.numpy()] if hasattr(result, "numpy") else [item.numpy() for item in result]
+
+
+def main() -> None:
+    channel = Channel()
+    import onnx
+
+    imported = {"relay": relay, "relax": relax}[sys.argv[1]]
+    channel.send({"onnx": onnx.__version__})
+    while (request := channel.receive()) is not None:
+        header, arrays = request
+        try:
+            feeds = dict(zip(header["names"], arrays, strict=True))
+            channel.send({"done": True}, imported(onnx.load(header["path"]), feeds))
+        except Exception as problem:
+            channel.send({"refused": last_words(problem)})
+
+
+if __name__ == "__main__":
+    main()
