@@ -12,7 +12,7 @@ from onnx2caffe.errors import Blocked, NotConvertible
 from onnx2caffe.nodeview import Refused
 from onnx2caffe.tvm.families import load_families
 from onnx2caffe.tvm.net import Net, Op, Value
-from onnx2caffe.tvm.program import Input, Program, Type
+from onnx2caffe.tvm.program import ELEMENTS, Input, Program, Type
 from onnx2caffe.tvm.registry import emitter
 from onnx2caffe.tvm.relax.net import RelaxNet
 from onnx2caffe.tvm.relay.net import RelayNet
@@ -65,8 +65,8 @@ class _Emitting:
         self.blocked: list[Blocked] = []
 
     def input(self, value: ir.Value) -> None:
-        if value.dtype == ir.DataType.STRING:
-            self.blocked.append(Blocked(value.name or "", "graph input", ("TVM has no strings",)))
+        if reason := _strange(value):
+            self.blocked.append(Blocked(value.name or "", "graph input", (reason,)))
             return
         name = self._net.identifier(value.name or "input")
         program = self._net.program
@@ -81,6 +81,9 @@ class _Emitting:
             return
         if reason := node.meta.get("opaque"):
             self._block(node, str(reason))
+            return
+        if reason := next(filter(None, map(_strange, node.outputs)), ""):
+            self._block(node, reason)
             return
         function = emitter(self._dialect, node.op_type)
         if function is None:
@@ -116,3 +119,9 @@ class _Emitting:
                 self._emitted.values[value] = self._net.const(array, value.name or "")
             self._net.program.outputs.append(self._emitted.values[value].reference)
         return self._emitted
+
+
+def _strange(value: ir.Value) -> str:
+    """What stops a value whose elements TVM's arrays cannot hold; "" for others."""
+    kind = canon.dtype(value).numpy().name
+    return "" if kind in ELEMENTS else f"TVM has no arrays of {kind}"

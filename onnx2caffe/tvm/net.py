@@ -12,8 +12,8 @@ import onnx_ir as ir
 
 from onnx2caffe import canon
 from onnx2caffe.canon import Shape
-from onnx2caffe.nodeview import NodeView
-from onnx2caffe.tvm.program import Array, Call, Constant, Program, Reference, Type
+from onnx2caffe.nodeview import NodeView, Refused
+from onnx2caffe.tvm.program import ELEMENTS, Array, Call, Constant, Program, Reference, Type
 
 __all__ = ["Net", "Op", "Value"]
 
@@ -117,6 +117,8 @@ class Net(abc.ABC):
         """A constant: an array, or a number as a float32 scalar. Scalars stand in the module, others are weights."""
         array = np.asarray(array, None if isinstance(array, np.ndarray | np.generic) else np.float32)
         kind = Type(array.dtype.name, array.shape)
+        if kind.dtype not in ELEMENTS:
+            raise Refused(f"TVM has no arrays of {kind.dtype}")
         if not array.size:  # which Relax cannot write to a file
             return Value(self._add("zeros", (list(kind.shape), kind.dtype), {}, [kind], several=False), kind, array)
         label = self.identifier(name or f"{self.node}_const") if array.ndim else ""

@@ -13,9 +13,14 @@ import numpy as np
 
 from onnx2caffe.canon import Shape
 
-__all__ = ["Array", "Call", "Constant", "Input", "Program", "Reference", "Type"]
+__all__ = ["ELEMENTS", "Array", "Call", "Constant", "Input", "Program", "Reference", "Type"]
 
 Array = np.ndarray[Any, Any]
+
+ELEMENTS = frozenset(
+    {"bool", "float32", "float64", *(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64))}
+)
+"""Element types that both dialects' arrays hold and compute with."""
 
 Reference = Mapping[str, int]
 """{"input": n}, {"constant": n} or {"call": n}, with "item" for one result of a call that has several."""
