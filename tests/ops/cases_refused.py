@@ -99,7 +99,7 @@ _NEVER = [
     *(_refused(op, 22, "no Caffe layer", ((2, 3),)) for op in ("Cos", "Tan", "Asin", "Acos", "Atan")),
     _refused("Det", 22, "no Caffe layer", ((2, 2),)),
     _refused("DeformConv", 19, "no Caffe layer", ((1, 1, 3, 3), constant(1, 1, 2, 2), (1, 8, 2, 2))),
-    _refused("MaxRoiPool", 22, "ROIPooling", ((1, 1, 4, 4), (1, 5)), pooled_shape=[2, 2]),
+    _refused("MaxRoiPool", 11, "ROIPooling", ((1, 1, 4, 4), In((1, 5), low=0, high=0.9)), pooled_shape=[2, 2]),
     _refused("NegativeLogLikelihoodLoss", 13, "must be constant", ((3, 5), _index(3, high=4))),
     _refused("SoftmaxCrossEntropyLoss", 13, "must be constant", ((3, 5), _index(3, high=4))),
     _refused("OneHot", 11, "no whole numbers", ((2,), np.array(4.0, np.float32), np.array([0, 1], np.float32))),

@@ -9,7 +9,7 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-from tests.ops.harness import Case, In, constant, ints
+from tests.ops.harness import Case, In, constant, everywhere, ints
 
 Shape = tuple[int, ...]
 
@@ -167,7 +167,7 @@ POOLS = [
         "RoiAlign",
         16,
         ((1, 2, 8, 8), floats(0, 0, 4, 4).reshape(1, 4), ints(0)),
-        refused=dict.fromkeys(("caffe", "bvlc"), "regions"),
+        refused={**everywhere("regions"), "relay": "half_pixel", "relax": "half_pixel"},
     ),
 ]
 

@@ -8,7 +8,8 @@ import numpy as np
 import onnx
 from onnx import helper, numpy_helper
 
-from tests.ops.harness import FLOAT, Array, Case, In, Shape
+from onnx2caffe.tvm.registry import DIALECTS
+from tests.ops.harness import FLOAT, Array, Case, In, Shape, constant, ints
 
 
 def _row(
@@ -82,4 +83,151 @@ BITS = [
     _row("Mod", 13, In((4, 9), "int32", -90, 90), np.array([-7], np.int32)),
 ]
 
-CASES = [*INDICES, *ORDER, *BITS]
+_REGIONS = np.array([[0, 0, 15, 15], [2.5, 1, 9.5, 30], [-3, -4, 8, 6.5], [9, 9, 9, 9]], np.float32)
+_CELLS = np.concatenate([np.array([[0], [1], [1], [0]], np.float32), _REGIONS], axis=1)
+
+SAMPLES = [
+    *(
+        _row(
+            "GridSample",
+            20,
+            (2, 3, 5, 6),
+            In((2, 4, 5, 2), low=-2.5, high=2.5),
+            name=f"{mode}-{pad}-{aligned}",
+            mode=mode,
+            padding_mode=pad,
+            align_corners=aligned,
+        )
+        for mode in ("nearest", "linear", "cubic")
+        for pad in ("zeros", "border", "reflection")
+        for aligned in (0, 1)
+    ),
+    _row("GridSample", 20, (1, 2, 3, 4, 5), (1, 2, 3, 2, 3), mode="linear", padding_mode="border"),
+    *(
+        _row(
+            "RoiAlign",
+            16,
+            (2, 3, 9, 8),
+            _REGIONS,
+            ints(0, 1, 1, 0),
+            name=f"{mode}-{ratio}",
+            coordinate_transformation_mode=mode,
+            output_height=3,
+            output_width=2,
+            sampling_ratio=ratio,
+            spatial_scale=0.5,
+        )
+        for mode in ("half_pixel", "output_half_pixel")
+        for ratio in (1, 2, 3)
+    ),
+    _row(
+        "RoiAlign",
+        16,
+        (2, 3, 9, 8),
+        In((4, 4), low=0, high=16),
+        In((4,), "int64", 0, 1),
+        output_height=2,
+        output_width=2,
+        sampling_ratio=2,
+        spatial_scale=0.5,
+    ),
+    _row(
+        "RoiAlign",
+        16,
+        (2, 3, 9, 8),
+        _REGIONS,
+        ints(0, 1, 1, 0),
+        name="adaptive",
+        coordinate_transformation_mode="output_half_pixel",
+        output_height=3,
+        output_width=2,
+        spatial_scale=0.5,
+    ),
+    *(
+        _row("MaxRoiPool", 11, (2, 3, 9, 8), _CELLS, pooled_shape=shape, spatial_scale=0.5)
+        for shape in ([2, 2], [3, 4], [7, 7])
+    ),
+    *(
+        _row(
+            "DeformConv",
+            19,
+            (2, 4, 6, 5),
+            constant(6, 4 // groups, 3, 2),
+            (2, 12 * parts, *out),
+            bias,
+            *mask,
+            name=f"{groups}-{parts}-{stride}",
+            group=groups,
+            offset_group=parts,
+            strides=[stride, 1],
+            pads=[1, 0, 1, 1],
+            dilations=[1, 2],
+            kernel_shape=[3, 2],
+        )
+        for groups, parts, stride, out, bias, mask in (
+            (1, 1, 1, (6, 4), None, ()),
+            (2, 2, 1, (6, 4), constant(6), ((2, 12, 6, 4),)),
+            (1, 2, 2, (3, 4), constant(6), ((2, 12, 3, 4),)),
+        )
+    ),
+]
+
+REFUSED = [
+    Case(
+        "RoiAlign",
+        16,
+        ((1, 2, 8, 8), In((1, 4), low=0, high=8), ints(0)),
+        attributes,
+        id=f"RoiAlign16-{text}-refused",
+        refused=dict.fromkeys(DIALECTS, text),
+        targets=(),
+    )
+    for text, attributes in (
+        ("mode max", {"mode": "max", "sampling_ratio": 2}),
+        ("half_pixel", {"coordinate_transformation_mode": "half_pixel"}),
+    )
+]
+
+WINDOWS = [
+    *(
+        _row(
+            "MaxPool",
+            12,
+            In((2, 3, 7, 6), kind, 0, 9),
+            outputs=2,
+            name=f"indices-{kind}-{order}-{stride}-{ceil}",
+            kernel_shape=[3, 2],
+            strides=[stride, 2],
+            pads=[1, 0, 1, 1],
+            storage_order=order,
+            ceil_mode=ceil,
+        )
+        for kind in ("float32", "uint8")
+        for order, stride, ceil in ((0, 1, 0), (1, 2, 1))
+    ),
+    _row("MaxPool", 12, (1, 2, 9), outputs=2, name="indices-1d", kernel_shape=[3], dilations=[2]),
+    _row("MaxPool", 12, (1, 2, 4, 5, 6), outputs=2, name="indices-3d", kernel_shape=[2, 2, 2], strides=[2, 2, 2]),
+    _row(
+        "MaxUnpool", 11, (1, 2, 2, 2), In((1, 2, 2, 2), "int64", 0, 31), name="any", kernel_shape=[2, 2], strides=[2, 2]
+    ),
+]
+
+QUANTIZED = [
+    *(
+        _row("QuantizeLinear", 13, (2, 3, 4), np.array(0.04, np.float32), np.array(zero, kind), name=f"{kind}")
+        for kind, zero in (("uint8", 100), ("int8", -3))
+    ),
+    _row("QuantizeLinear", 13, (2, 3, 4), np.array([0.04, 0.5, 1], np.float32), np.array([1, 2, 3], np.uint8), axis=1),
+    _row("QuantizeLinear", 13, In((2, 9), "float32", -9, 9), np.array(2, np.float32), name="halves"),
+    _row(
+        "DequantizeLinear",
+        13,
+        In((2, 3, 4), "uint8", 0, 255),
+        In((3,), low=0.1, high=1),
+        In((3,), "uint8", 0, 255),
+        axis=1,
+    ),
+    _row("DequantizeLinear", 13, In((2, 3), "int32", -(10**6), 10**6), np.array(0.1, np.float32), name="int32"),
+]
+
+CASES = [*INDICES, *ORDER, *BITS, *SAMPLES, *WINDOWS, *REFUSED, *QUANTIZED]

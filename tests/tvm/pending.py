@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-_BOTH = set(
-    """
-    Col2Im DequantizeLinear Det GRU GridSample LSTM MaxRoiPool MaxUnpool NegativeLogLikelihoodLoss QuantizeLinear
-    RNN RoiAlign SoftmaxCrossEntropyLoss
-    """.split()
-)
+_BOTH = set("Det GRU LSTM NegativeLogLikelihoodLoss RNN SoftmaxCrossEntropyLoss".split())
 _RELAY: set[str] = set()
 _RELAX: set[str] = set()
 PENDING = {"relay": _BOTH | _RELAY, "relax": _BOTH | _RELAX}
-PARTIAL = {"DeformConv"}
+PARTIAL: set[str] = set()
 """Ops of which something is still missing."""
