@@ -116,7 +116,7 @@ def _zeros(net: Net, pixel: Value, size: int) -> tuple[Value, Value | None]:
 def _reflection_at_pixels(net: Net, pixel: Value, size: int) -> tuple[Value, Value | None]:
     """Mirrored at the middle of the outermost pixels."""
     period = max(2 * (size - 1), 1)
-    turn = net("mod", net("abs", pixel), net.like(period, pixel))
+    turn = net("mod", net.absolute(pixel), net.like(period, pixel))
     return net("minimum", turn, net("subtract", net.like(2 * (size - 1), pixel), turn)), None
 
 
@@ -327,5 +327,5 @@ def _cells(op: Op, net: Net, axis: int) -> tuple[Value, Value]:
 def _rounded_away(net: Net, x: Value) -> Value:
     """To whole numbers, halves away from zero."""
     even = net.round_half_even(x)
-    tie = net("equal", net("abs", net("subtract", x, even)), net.like(0.5, x), dtype="bool")
+    tie = net("equal", net.absolute(net("subtract", x, even)), net.like(0.5, x), dtype="bool")
     return net("where", tie, net("add", x, net("multiply", net("sign", x), net.like(0.5, x))), even, dtype=x.dtype)

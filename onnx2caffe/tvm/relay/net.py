@@ -54,7 +54,7 @@ class RelayNet(Net):
     def round_half_even(self, x: Value) -> Value:
         """Relay's own `round` takes halves away from zero; twice the rounded half of such an x is the even one."""
         away = self("round", x)
-        distance = self("abs", self("subtract", away, x))
+        distance = self.absolute(self("subtract", away, x))
         even = self("multiply", self("round", self("multiply", x, self.like(0.5, x))), self.like(2, x))
         return self("where", self("equal", distance, self.like(0.5, x), dtype="bool"), even, away, dtype=x.dtype)
 
