@@ -233,7 +233,9 @@ class _Converting:
         plan = (partitioned if self._partitions else whole)(loaded.model, self._target, wishes)
         nets = len(plan.nets)
         if options.require_segments not in (None, nets):
-            raise RulesViolated(f"the model becomes {nets} segments; {options.require_segments} are required")
+            raise RulesViolated(
+                f"the model becomes {nets} segment{'s' * (nets != 1)}; {options.require_segments} are required"
+            )
         if plan.share < options.min_nnie_macs:
             raise RulesViolated(
                 f"{plan.share:.2%} of the multiply-accumulates run on nets; {options.min_nnie_macs:.2%} are required"

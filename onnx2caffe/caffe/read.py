@@ -27,6 +27,7 @@ from onnx2caffe.errors import UnreadableFile, Unsupported
 
 __all__ = ["ALIASES", "read_net"]
 
+_ORDER = "the prototxt, which is text, comes before the caffemodel"
 ALIASES = {"DepthwiseConvolution": "DepthwiseConv", "ConvolutionDepthwise": "DepthwiseConv"}
 """Other names of layer types, in forks of Caffe."""
 
@@ -60,9 +61,9 @@ def _parse(path: Path) -> Message:
     except OSError as problem:
         raise UnreadableFile(f"cannot read {path}: {problem.strerror}") from problem
     except text_format.ParseError as problem:
-        raise UnreadableFile(f"{path} is not a prototxt: {problem}") from problem
+        raise UnreadableFile(f"{path} is not a prototxt: {str(problem) or 'binary data'}", _ORDER) from problem
     except UnicodeDecodeError as problem:
-        raise UnreadableFile(f"{path} is not a prototxt: no text in UTF-8 at byte {problem.start}") from problem
+        raise UnreadableFile(f"{path} is not a prototxt: no text in UTF-8 at byte {problem.start}", _ORDER) from problem
 
 
 def _check_types(path: Path, param: Message) -> None:

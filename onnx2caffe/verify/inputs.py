@@ -216,7 +216,7 @@ def _pixels(path: Path, channels: int, height: int, width: int) -> Array:
         from PIL import Image
     except ImportError as problem:
         raise UsageError(
-            f"reading {path.name} needs pillow", "pip install 'onnx2caffe[pictures]', or give the input as a .npy file"
+            f"reading {path.name} needs pillow", "pip install pillow, or give the input as a .npy file"
         ) from problem
     try:
         with Image.open(path) as image:

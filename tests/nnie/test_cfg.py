@@ -56,6 +56,8 @@ BROKEN: list[tuple[str, str, str]] = [
     ("E11", PICTURE, text(instruction_name="i" * 120)),
     ("E11", PICTURE, text(image_type="0")),
     ("E11", PICTURE, text(caffemodel_file="")),
+    ("E11", PICTURE, text(norm_type="5")),
+    ("E11", PICTURE, text(norm_type="1", mean_file="")),
     ("E11", PICTURE, text() + "[image_list] more.txt\n"),
     ("E16", PICTURE, text(net_type="1")),
     (
@@ -74,7 +76,7 @@ CLEAN: list[tuple[str, str, str]] = [
     ("E10", picture(3, 31, 31), text()),
     ("E10", picture(64, 7, 7), text(image_type="0", norm_type="0")),
     ("E10", picture(3, 31, 32), text(image_type="5")),
-    ("E11", PICTURE, text(data_scale="1", norm_type="5", batch_num="0", RGB_order="RGB")),
+    ("E11", PICTURE, text(data_scale="1", norm_type="5", mean_file="mean.txt", batch_num="0", RGB_order="RGB")),
     (
         "E16",
         net(layer("ROIPooling", "roi_pooling_param { pooled_h: 2 pooled_w: 2 }", bottom="data,data")),

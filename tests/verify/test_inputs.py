@@ -106,7 +106,7 @@ def test_picture_without_pillow_names_the_extra(picture, monkeypatch):
     monkeypatch.setitem(sys.modules, "PIL", None)
     with pytest.raises(UsageError) as caught:
         list(all_runs([port((1, 3, 4, 6))], (), [f"x={picture}"]))
-    assert "onnx2caffe[pictures]" in caught.value.hint
+    assert "pip install pillow" in caught.value.hint
 
 
 @pytest.mark.parametrize(

@@ -130,6 +130,10 @@ def _ranges(rule: Rule, net: Sites, cfg: Cfg) -> Seen:
     for kind, norm in zip(cfg.all("image_type"), cfg.all("norm_type"), strict=False):
         if kind.value == "0" and norm.value != str(when["free_norm"]):
             yield norm, f"[norm_type] {norm.value} with [image_type] 0"
+    means = [setting.value for setting in cfg.all("mean_file")]
+    for block, norm in enumerate(cfg.all("norm_type")):
+        if norm.value in map(str, when["mean_norms"]) and means[block : block + 1] in ([], ["null"]):
+            yield norm, f"[norm_type] {norm.value} needs a [mean_file]"
     for key in when["blocks"]:
         if key in present and len(cfg.all(key)) != len(net.inputs):
             yield None, f"{len(cfg.all(key))} [{key}] for {len(net.inputs)} inputs"
