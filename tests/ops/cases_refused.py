@@ -79,8 +79,19 @@ _MODES = [
     _refused("TopK", 11, "post-processing", ((1, 25600), ints(200)), outputs=2),
     _refused("Celu", 12, "alpha = 0", ((2, 3),), alpha=0.0, more=DIALECTS),
     _refused("Shrink", 9, "negative", ((2, 3),), lambd=-0.5),
-    _refused("LSTM", 14, "steps", ((300, 1, 3), constant(1, 8, 3), constant(1, 8, 2)), 3, hidden_size=2, clip=1.0),
-    _refused("GRU", 14, "steps", ((300, 1, 3), constant(1, 6, 3), constant(1, 6, 2)), hidden_size=2, outputs=2),
+    *(
+        _refused(
+            op,
+            14,
+            "steps",
+            ((300, 1, 3), constant(1, n, 3), constant(1, n, 2)),
+            outputs,
+            more=DIALECTS,
+            hidden_size=2,
+            **more,
+        )
+        for op, n, outputs, more in (("LSTM", 8, 3, {"clip": 1.0}), ("GRU", 6, 2, {}))
+    ),
     _refused("ReduceProd", 18, "factors", ((2, 1100), ints(1))),
     _refused("FusedMatMul", 17, "transposed batches", ((2, 3, 4), (2, 4, 5)), domain="com.microsoft", transBatchA=1),
 ]  # fmt: skip

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-_BOTH = set("Det GRU LSTM NegativeLogLikelihoodLoss RNN SoftmaxCrossEntropyLoss".split())
+_BOTH = set("Det NegativeLogLikelihoodLoss SoftmaxCrossEntropyLoss".split())
 _RELAY: set[str] = set()
 _RELAX: set[str] = set()
 PENDING = {"relay": _BOTH | _RELAY, "relax": _BOTH | _RELAX}

@@ -20,18 +20,15 @@ from onnx2caffe.caffe.lower.op import Op
 from onnx2caffe.caffe.lower.registry import Refused, lowers
 from onnx2caffe.caffe.lower.slicing import gather
 from onnx2caffe.caffe.net import Blob
+from onnx2caffe.decompose.recurrent import DEFAULTS, STEPS, Activation, Cell, Step, activations
 
 __all__: list[str] = []
 
 _MOST_STEPS = 256
 """Longest sequence that is written step by step (about 13 layers each)."""
 
-_DEFAULTS = {"LSTM": ("Sigmoid", "Tanh", "Tanh"), "GRU": ("Sigmoid", "Tanh"), "RNN": ("Tanh",)}
-
 _UNREAD = Blob("", ())
 """Stands for an output that nobody reads."""
-
-_Activation = Callable[[Emitter, Blob], Blob]
 
 
 @dataclass(frozen=True)
@@ -45,7 +42,7 @@ class _Direction:
     peepholes: Array | None
     h: Blob | None
     c: Blob | None
-    activations: tuple[_Activation, ...]
+    activations: tuple[Activation, ...]
     plain: bool
     reverse: bool
 
@@ -119,7 +116,7 @@ def _directions(op: Op, net: Emitter) -> list[_Direction]:
     biases = op.need_const(3, "B") if op.has(3) else np.zeros((count, 2 * rows), np.float32)
     peepholes = op.need_const(7, "P") if op.has(7) else None
     activations = _activations(op, count)
-    plain = _names(op, count) == list(_DEFAULTS[op.type]) * count and not op.attribute("clip")
+    plain = _names(op, count) == list(DEFAULTS[op.type]) * count and not op.attribute("clip")
     reverse = op.attribute("direction", "forward") == "reverse"
     return [
         _Direction(
@@ -182,45 +179,65 @@ def _continues(net: Emitter, steps: int, items: int, first: float) -> Blob:
     return net(Concat(axis=0), start, rest)
 
 
-_Step = Callable[["_Cell", Blob, Blob | None, Blob | None], tuple[Blob, Blob | None]]
-"""One step: the input part of all gates and the previous states (None = zero) -> the new states."""
-
-
 @dataclass(frozen=True)
-class _Cell:
-    """What every step of a direction uses."""
+class _Cell(Cell[Blob]):
+    """A direction's layers; states are (1, N, H)."""
 
     op: Op
     net: Emitter
     d: _Direction
+    late: bool
+    coupled: bool
 
-    def inner(self, h: Blob, gates: int, first: int = 0, bias: Array | None = None) -> Blob:
-        """R times h, plus a bias, for `gates` gates from `first` on."""
-        weights = self.d.r[first * self.d.hidden : (first + gates) * self.d.hidden]
-        blobs = (weights,) if bias is None else (weights, bias)
-        return self.net(InnerProduct(num_output=len(weights), axis=2, bias_term=bias is not None, blobs=blobs), h)
+    @property
+    def has_peepholes(self) -> bool:  # type: ignore[override]
+        return self.d.peepholes is not None
+
+    def inner(self, h: Blob, gates: int, first: int = 0) -> Blob:
+        return self._product(h, self.d.r[first * self.d.hidden : (first + gates) * self.d.hidden])
+
+    def _product(self, h: Blob, *blobs: Array) -> Blob:
+        layer = InnerProduct(num_output=len(blobs[0]), axis=2, bias_term=len(blobs) > 1, blobs=blobs)
+        return self.net(layer, h)
+
+    def inner_late(self, h: Blob | None, like: Blob) -> tuple[Blob | None, Blob]:
+        own = self.d.rb[2 * self.d.hidden :]
+        if h is None:
+            return None, self.net.recipe("constant", np.broadcast_to(own, like.shape))
+        bias = np.concatenate([np.zeros(2 * self.d.hidden, np.float32), own])
+        zr, n = self.cut(self._product(h, self.d.r, bias), 2, 1)
+        return zr, n
 
     def total(self, *parts: Blob | None) -> Blob:
-        """The sum of what is there, clipped where the node says so: the input of an activation."""
         y = linear(self.net, [(part, 1.0) for part in parts if part is not None])
         limit = self.op.attribute("clip")
         return self.net.recipe("clip", y, -float(limit), float(limit)) if limit else y
 
     def cut(self, x: Blob, *gates: int) -> list[Blob]:
-        """The last axis in parts of so many gates."""
         points = np.cumsum(gates)[:-1] * self.d.hidden
         return list(self.net.many(Slice(axis=2, slice_point=tuple(int(p) for p in points), tops=len(gates)), x))
 
     def activate(self, index: int, x: Blob) -> Blob:
-        """The direction's activation number `index`."""
-        return self.d.activations[index](self.net, x)
+        function = self.d.activations[index]
+        return _FUNCTIONS[function.name](self.net, x, *function.parameters)
 
     def peephole(self, gate: int, c: Blob | None) -> Blob | None:
-        """P times the cell state, for the gate's share of P (order i, o, f)."""
         if self.d.peepholes is None or c is None:
             return None
         values = self.d.peepholes[gate * self.d.hidden : (gate + 1) * self.d.hidden]
         return self.net(Scale(axis=2, num_axes=1, blobs=(values,)), c)
+
+    def add(self, a: Blob, b: Blob) -> Blob:
+        return linear(self.net, [(a, 1.0), (b, 1.0)])
+
+    def subtract(self, a: Blob, b: Blob) -> Blob:
+        return difference(self.net, a, b)
+
+    def multiply(self, a: Blob, b: Blob) -> Blob:
+        return product(self.net, [a, b])
+
+    def complement(self, x: Blob) -> Blob:
+        return power(self.net, x, scale=-1.0, shift=1.0)
 
 
 def _unroll(op: Op, net: Emitter, x: Blob, d: _Direction) -> _Sequence:
@@ -233,8 +250,8 @@ def _unroll(op: Op, net: Emitter, x: Blob, d: _Direction) -> _Sequence:
         bias = np.concatenate([bias[: 2 * d.hidden], d.wb[2 * d.hidden :]])
     parts = net(InnerProduct(num_output=len(d.w), axis=2, blobs=(d.w, bias)), x)
     inputs = net.many(Slice(axis=0, slice_point=tuple(range(1, steps)), tops=steps), parts) if steps > 1 else (parts,)
-    step = _STEPS[op.type]
-    cell, h, c = _Cell(op, net, d), d.h, d.c
+    step: Step[Blob] = STEPS[op.type]
+    cell, h, c = _Cell(op, net, d, _resets_late(op), bool(op.attribute("input_forget", 0))), d.h, d.c
     states: list[Blob] = []
     for part in reversed(inputs) if d.reverse else inputs:
         h, c = step(cell, part, h, c)
@@ -247,95 +264,37 @@ def _resets_late(op: Op) -> bool:
     return op.type == "GRU" and bool(op.attribute("linear_before_reset", 0))
 
 
-def _rnn_step(cell: _Cell, x: Blob, h: Blob | None, c: Blob | None) -> tuple[Blob, Blob | None]:
-    """The new state f(x + R h)."""
-    return cell.activate(0, cell.total(x, h and cell.inner(h, 1))), c
-
-
-def _gru_step(cell: _Cell, x: Blob, h: Blob | None, c: Blob | None) -> tuple[Blob, Blob | None]:
-    """z, r = f(x + R h); n = g(x + R (r h)), or g(x + r (R h + b)); the new state n + z (h - n) (ONNX GRU)."""
-    net, late = cell.net, _resets_late(cell.op)
-    x_zr, x_n = cell.cut(x, 2, 1)
-    if not late:
-        inner, hidden = h and cell.inner(h, 2), h
-    elif h is None:
-        inner, hidden = None, net.recipe("constant", np.broadcast_to(cell.d.rb[2 * cell.d.hidden :], x_n.shape))
-    else:
-        bias = np.concatenate([np.zeros(2 * cell.d.hidden, np.float32), cell.d.rb[2 * cell.d.hidden :]])
-        inner, hidden = cell.cut(cell.inner(h, 3, bias=bias), 2, 1)
-    z, r = cell.cut(cell.activate(0, cell.total(x_zr, inner)), 1, 1)
-    reset = hidden and product(net, [r, hidden])
-    n = cell.activate(1, cell.total(x_n, reset if late else reset and cell.inner(reset, 1, first=2)))
-    if h is None:
-        return difference(net, n, product(net, [z, n])), c
-    return linear(net, [(n, 1.0), (product(net, [z, difference(net, h, n)]), 1.0)]), c
-
-
-def _lstm_step(cell: _Cell, x: Blob, h: Blob | None, c: Blob | None) -> tuple[Blob, Blob | None]:
-    """i, f = f(x + R h + P c); c' = f c + i g(x + R h); o = f(x + R h + P c'); h' = o h(c') (ONNX LSTM)."""
-    net, inner = cell.net, h and cell.inner(h, 4)
-    o: Blob | None = None
-    if cell.d.peepholes is None:
-        iof, g = cell.cut(cell.total(x, inner), 3, 1)
-        i, o, f = cell.cut(cell.activate(0, iof), 1, 1, 1)
-    else:
-        x_i, x_o, x_f, x_g = cell.cut(x if inner is None else linear(net, [(x, 1.0), (inner, 1.0)]), 1, 1, 1, 1)
-        i, f = (cell.activate(0, cell.total(part, cell.peephole(k, c))) for part, k in ((x_i, 0), (x_f, 2)))
-        g = cell.total(x_g)
-    new = product(net, [i, cell.activate(1, g)])
-    if c is not None:
-        f = power(net, i, scale=-1.0, shift=1.0) if cell.op.attribute("input_forget", 0) else f
-        new = linear(net, [(product(net, [f, c]), 1.0), (new, 1.0)])
-    if o is None:
-        o = cell.activate(0, cell.total(x_o, cell.peephole(1, new)))
-    return product(net, [o, cell.activate(2, new)]), new
-
-
-_STEPS: Mapping[str, _Step] = {"LSTM": _lstm_step, "GRU": _gru_step, "RNN": _rnn_step}
-
-
 def _names(op: Op, directions: int) -> list[str]:
-    return list(op.attribute("activations") or _DEFAULTS[op.type] * directions)
+    return list(op.attribute("activations") or DEFAULTS[op.type] * directions)
 
 
-def _activations(op: Op, directions: int) -> list[tuple[_Activation, ...]]:
-    """The activations of each direction; alpha and beta are handed to those that take them, in order (ONNX LSTM)."""
-    names = _names(op, directions)
-    alphas, betas = (list(op.attribute(f"activation_{which}") or ()) for which in ("alpha", "beta"))
-    made = []
-    for name in names:
-        found = next((key for key in _MAKERS if key.lower() == name.lower()), None)
-        if found is None:
-            raise Refused(f"activations: {name!r} has no Caffe form here")
-        defaults, make = _MAKERS[found]
-        own = [(v.pop(0) if v else d) for v, d in zip((alphas, betas), defaults, strict=False)]
-        made.append(make(*own))
-    size = len(names) // directions
-    return [tuple(made[i * size : (i + 1) * size]) for i in range(directions)]
+def _activations(op: Op, directions: int) -> list[tuple[Activation, ...]]:
+    """The activations of each direction.
+
+    Raises:
+        Refused: an activation is unknown.
+
+    """
+    try:
+        found = activations(
+            _names(op, directions), *(op.attribute(f"activation_{which}") or () for which in ("alpha", "beta"))
+        )
+    except KeyError as name:
+        raise Refused(f"activations: {name} has no Caffe form here") from None
+    size = len(found) // directions
+    return [tuple(found[i * size : (i + 1) * size]) for i in range(directions)]
 
 
-def _hard_sigmoid(alpha: float, beta: float) -> _Activation:
-    return lambda net, x: net.recipe("clip", power(net, x, scale=alpha, shift=beta), 0.0, 1.0)
-
-
-def _scaled_tanh(alpha: float, beta: float) -> _Activation:
-    return lambda net, x: power(net, net(TanH(), power(net, x, scale=beta)), scale=alpha)
-
-
-def _softsign() -> _Activation:
-    return lambda net, x: product(net, [x, power(net, absolute(net, x), -1.0, 1.0, 1.0)])
-
-
-_MAKERS: Mapping[str, tuple[tuple[float, ...], Callable[..., _Activation]]] = {
-    "Sigmoid": ((), lambda: lambda net, x: net(Sigmoid(), x)),
-    "Tanh": ((), lambda: lambda net, x: net(TanH(), x)),
-    "Relu": ((), lambda: lambda net, x: net(ReLU(), x)),
-    "Softplus": ((), lambda: lambda net, x: net(BNLL(), x)),
-    "Softsign": ((), _softsign),
-    "LeakyRelu": ((0.01,), lambda alpha: lambda net, x: net(ReLU(negative_slope=alpha), x)),
-    "Elu": ((1.0,), lambda alpha: lambda net, x: net(ELU(alpha=alpha), x)),
-    "ThresholdedRelu": ((1.0,), lambda alpha: lambda net, x: product(net, [x, at_least(net, x, alpha)])),
-    "Affine": ((1.0, 0.0), lambda alpha, beta: lambda net, x: power(net, x, scale=alpha, shift=beta)),
-    "HardSigmoid": ((0.2, 0.5), _hard_sigmoid),
-    "ScaledTanh": ((1.0, 1.0), _scaled_tanh),
+_FUNCTIONS: Mapping[str, Callable[..., Blob]] = {
+    "Sigmoid": lambda net, x: net(Sigmoid(), x),
+    "Tanh": lambda net, x: net(TanH(), x),
+    "Relu": lambda net, x: net(ReLU(), x),
+    "Softplus": lambda net, x: net(BNLL(), x),
+    "Softsign": lambda net, x: product(net, [x, power(net, absolute(net, x), -1.0, 1.0, 1.0)]),
+    "LeakyRelu": lambda net, x, alpha: net(ReLU(negative_slope=alpha), x),
+    "Elu": lambda net, x, alpha: net(ELU(alpha=alpha), x),
+    "ThresholdedRelu": lambda net, x, alpha: product(net, [x, at_least(net, x, alpha)]),
+    "Affine": lambda net, x, alpha, beta: power(net, x, scale=alpha, shift=beta),
+    "HardSigmoid": lambda net, x, alpha, beta: net.recipe("clip", power(net, x, scale=alpha, shift=beta), 0.0, 1.0),
+    "ScaledTanh": lambda net, x, alpha, beta: power(net, net(TanH(), power(net, x, scale=beta)), scale=alpha),
 }

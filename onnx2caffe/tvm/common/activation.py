@@ -8,7 +8,7 @@ from onnx2caffe.nodeview import Refused
 from onnx2caffe.tvm.net import Net, Op, Value
 from onnx2caffe.tvm.registry import BOTH, emits
 
-__all__: list[str] = []
+__all__ = ["above", "below", "exponential", "ramp", "softplus_of", "softsign_of"]
 
 
 @emits(BOTH, "Clip")
@@ -25,22 +25,22 @@ def clip(op: Op, net: Net) -> Value:
 def prelu(op: Op, net: Net) -> Value:
     """A slope of any shape that broadcasts; TVM's own takes one per channel."""
     x = op.value()
-    return _below(net, x, 0, net("multiply", x, op.value(1)), x)
+    return below(net, x, 0, net("multiply", x, op.value(1)), x)
 
 
 @emits(BOTH, "Elu")
 def elu(op: Op, net: Net) -> Value:
     """`alpha · (exp(x) - 1)` below 0."""
     x = op.value()
-    return _below(net, x, 0, _exponential(net, x, op.attribute("alpha")), x)
+    return below(net, x, 0, exponential(net, x, op.attribute("alpha")), x)
 
 
 @emits(BOTH, "Selu")
 def selu(op: Op, net: Net) -> Value:
     """Elu times `gamma`."""
     x = op.value()
-    below = _exponential(net, x, op.attribute("alpha"))
-    return net("multiply", _below(net, x, 0, below, x), net.like(op.attribute("gamma"), x))
+    curve = exponential(net, x, op.attribute("alpha"))
+    return net("multiply", below(net, x, 0, curve, x), net.like(op.attribute("gamma"), x))
 
 
 @emits(BOTH, "Celu")
@@ -49,28 +49,27 @@ def celu(op: Op, net: Net) -> Value:
     x, alpha = op.value(), op.attribute("alpha")
     if alpha == 0:
         raise Refused("alpha = 0")
-    below = _exponential(net, net("divide", x, net.like(alpha, x)), alpha)
-    return net("add", net("nn.relu", x), net("minimum", below, net.like(0, x)))
+    curve = exponential(net, net("divide", x, net.like(alpha, x)), alpha)
+    return net("add", net("nn.relu", x), net("minimum", curve, net.like(0, x)))
 
 
 @emits(BOTH, "Softplus")
 def softplus(op: Op, net: Net) -> Value:
     """`log(1 + exp(x))`, without overflow."""
-    return _softplus(net, op.value())
+    return softplus_of(net, op.value())
 
 
 @emits(BOTH, "Mish")
 def mish(op: Op, net: Net) -> Value:
     """`x · tanh(softplus(x))`."""
     x = op.value()
-    return net("multiply", x, net("tanh", _softplus(net, x)))
+    return net("multiply", x, net("tanh", softplus_of(net, x)))
 
 
 @emits(BOTH, "Softsign")
 def softsign(op: Op, net: Net) -> Value:
     """`x / (1 + |x|)`."""
-    x = op.value()
-    return net("divide", x, net("add", net.absolute(x), net.like(1, x)))
+    return softsign_of(net, op.value())
 
 
 @emits(BOTH, "Swish")
@@ -83,14 +82,14 @@ def swish(op: Op, net: Net) -> Value:
 @emits(BOTH, "HardSigmoid")
 def hard_sigmoid(op: Op, net: Net) -> Value:
     """`alpha · x + beta` between 0 and 1."""
-    return _ramp(net, op.value(), op.attribute("alpha"), op.attribute("beta"))
+    return ramp(net, op.value(), op.attribute("alpha"), op.attribute("beta"))
 
 
 @emits(BOTH, "HardSwish")
 def hard_swish(op: Op, net: Net) -> Value:
     """`x` times a HardSigmoid of slope 1/6."""
     x = op.value()
-    return net("multiply", x, _ramp(net, x, 1 / 6, 0.5))
+    return net("multiply", x, ramp(net, x, 1 / 6, 0.5))
 
 
 @emits(BOTH, "Gelu")
@@ -109,36 +108,45 @@ def gelu(op: Op, net: Net) -> Value:
 def thresholded_relu(op: Op, net: Net) -> Value:
     """0 up to `alpha`."""
     x = op.value()
-    above = net("greater", x, net.like(op.attribute("alpha"), x), dtype="bool")
-    return net("where", above, x, net.like(0, x), dtype=x.dtype)
+    return above(net, x, op.attribute("alpha"))
 
 
 @emits(BOTH, "Shrink")
 def shrink(op: Op, net: Net) -> Value:
     """0 between -lambd and lambd, outside nearer to 0 by `bias`."""
     x, bound, bias = op.value(), op.attribute("lambd"), net.like(op.attribute("bias"), op.value())
-    above = net("greater", x, net.like(bound, x), dtype="bool")
-    rest = net("where", above, net("subtract", x, bias), net.like(0, x), dtype=x.dtype)
-    return _below(net, x, -bound, net("add", x, bias), rest)
+    beyond = net("greater", x, net.like(bound, x), dtype="bool")
+    rest = net("where", beyond, net("subtract", x, bias), net.like(0, x), dtype=x.dtype)
+    return below(net, x, -bound, net("add", x, bias), rest)
 
 
-def _below(net: Net, x: Value, bound: float, then: Value, otherwise: Value) -> Value:
+def below(net: Net, x: Value, bound: float, then: Value, otherwise: Value) -> Value:
     """`then` where x < bound."""
     return net("where", net("less", x, net.like(bound, x), dtype="bool"), then, otherwise, dtype=x.dtype)
 
 
-def _exponential(net: Net, x: Value, alpha: float) -> Value:
+def above(net: Net, x: Value, bound: float) -> Value:
+    """`x` where x > bound, else 0."""
+    return net("where", net("greater", x, net.like(bound, x), dtype="bool"), x, net.like(0, x), dtype=x.dtype)
+
+
+def exponential(net: Net, x: Value, alpha: float) -> Value:
     """`alpha · (exp(x) - 1)`."""
     return net("multiply", net("subtract", net("exp", x), net.like(1, x)), net.like(alpha, x))
 
 
-def _softplus(net: Net, x: Value) -> Value:
+def softplus_of(net: Net, x: Value) -> Value:
     """`max(x, 0) + log(1 + exp(-|x|))`."""
     tail = net("exp", net("negative", net.absolute(x)))
     return net("add", net("nn.relu", x), net("log", net("add", tail, net.like(1, x))))
 
 
-def _ramp(net: Net, x: Value, slope: float, offset: float) -> Value:
+def softsign_of(net: Net, x: Value) -> Value:
+    """`x / (1 + |x|)`."""
+    return net("divide", x, net("add", net.absolute(x), net.like(1, x)))
+
+
+def ramp(net: Net, x: Value, slope: float, offset: float) -> Value:
     """`slope · x + offset` between 0 and 1."""
     line = net("add", net("multiply", x, net.like(slope, x)), net.like(offset, x))
     return net("minimum", net("maximum", line, net.like(0, x)), net.like(1, x))

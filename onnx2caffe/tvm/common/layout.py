@@ -11,7 +11,7 @@ from onnx2caffe.tvm.common.indices import wrapped
 from onnx2caffe.tvm.net import Net, Op, Value
 from onnx2caffe.tvm.registry import BOTH, emits
 
-__all__: list[str] = []
+__all__ = ["sliced"]
 
 _SLICE_INPUTS = ("starts", "ends", "axes", "steps")
 
@@ -40,7 +40,7 @@ def split(op: Op, net: Net) -> list[Value]:
     x, axis = op.value(), op.attribute("axis")
     parts, start = [], 0
     for shape in op.outputs:
-        parts.append(_sliced(net, x, axis, range(start, start + shape[axis])))
+        parts.append(sliced(net, x, axis, range(start, start + shape[axis])))
         start += shape[axis]
     return parts
 
@@ -51,14 +51,16 @@ def slice_(op: Op, net: Net) -> Value:
     x = op.value()
     starts, ends, axes, steps = (op.need_const(i, what).tolist() for i, what in enumerate(_SLICE_INPUTS, start=1))
     for start, end, axis, step in zip(starts, ends, axes, steps, strict=True):
-        x = _sliced(net, x, axis, range(x.shape[axis])[slice(start, end, step)])
+        x = sliced(net, x, axis, range(x.shape[axis])[slice(start, end, step)])
     return x
 
 
-def _sliced(net: Net, x: Value, axis: int, places: range) -> Value:
+def sliced(net: Net, x: Value, axis: int, places: range) -> Value:
     """These places of one axis."""
     if places == range(x.shape[axis]):
         return x
+    if x.array is not None:
+        return net.const(np.take(x.array, list(places), axis))
     if not places:
         return net.const(np.zeros([0 if a == axis else n for a, n in enumerate(x.shape)], x.dtype))
     if places.step < 0:
@@ -76,7 +78,7 @@ def pad(op: Op, net: Net) -> Value:
         raise Refused(f"its input of shape {list(x.shape)} is empty")
     before, after = np.split(op.need_const(1, "pads").astype(int), 2)
     for axis, (front, behind) in enumerate(zip(before, after, strict=True)):
-        x = _sliced(net, x, axis, range(max(-front, 0), x.shape[axis] - max(-behind, 0)))
+        x = sliced(net, x, axis, range(max(-front, 0), x.shape[axis] - max(-behind, 0)))
     before, after = np.maximum(before, 0), np.maximum(after, 0)
     mode = op.attribute("mode")
     if mode == "constant":

@@ -6,6 +6,7 @@ import numpy as np
 
 from onnx2caffe.nodeview import Refused
 from onnx2caffe.tvm.common.indices import wrapped
+from onnx2caffe.tvm.common.layout import sliced
 from onnx2caffe.tvm.net import Net, Op, Value
 from onnx2caffe.tvm.registry import BOTH, emits
 
@@ -24,7 +25,7 @@ def arg_extreme(op: Op, net: Net) -> Value:
 
 
 def _backwards(net: Net, x: Value, axis: int) -> Value:
-    return net.take(x, net.const(np.arange(x.shape[axis])[::-1].copy()), axis)
+    return sliced(net, x, axis, range(x.shape[axis])[::-1])
 
 
 @emits(BOTH, "TopK")
