@@ -210,6 +210,19 @@ class TestNames:
         assert done.proof.ok
         assert not forbidden(tmp_path / "out" / "m.prototxt")
 
+    @pytest.mark.parametrize("shape", [[1, 6, 5], [1, 1, 1], [1, 4, 6, 1]])
+    def test_an_input_put_out_keeps_its_name(self, tmp_path, pycaffe, shape):
+        """As rows of one element it is stored anew, behind a Reshape."""
+        g = Graph()
+        g.node("Identity", ["x"], "y")
+        g.node("Relu", ["x"], "r")
+        done = convert(g.model({"x": shape}, ["y", "r"]), tmp_path, caffe_run=True)
+        assert done.proof.ok
+        assert {"y", "r"} <= {row.tensor for row in done.proof.rows if row.runtime == "pycaffe"}
+        segment = read_map(tmp_path / "out")["segments"][0]
+        assert segment["inputs"]["x"]["blob"] == "x"
+        assert not forbidden(tmp_path / "out" / "m.prototxt")
+
     @pytest.mark.parametrize("target", ["nnie", "caffe"])
     def test_rename(self, tmp_path, target):
         """A blob of that name gives way; the tensors keep theirs."""

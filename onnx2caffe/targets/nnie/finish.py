@@ -56,6 +56,8 @@ def _is_thin(shape: Shape) -> bool:
 
 def _filled(net: Net, output: str) -> Net:
     """The net with a thin output as a map or a vector: another Reshape, none, or one more."""
+    if output in net.inputs:
+        return _reshaped_input(net, output)
     makers = {top: placed for placed in net for top in placed.tops}
     functions = [output]
     while _is_function_of_one_reader(net, makers[functions[-1]]):
@@ -109,6 +111,14 @@ def _reshaped_behind(net: Net, output: str) -> Net:
     name = unlike(f"{output}__stored", {placed.name for placed in net})
     layers.append(Placed(name, Reshape(shape=(0, *shape[1:])), (inner,), (output,)))
     return replace(net, layers=layers, shapes=net.shapes | {inner: net.shapes[output], output: shape})
+
+
+def _reshaped_input(net: Net, output: str) -> Net:
+    """The net with a Reshape of an input that is an output too: the input keeps its name."""
+    top, shape = unlike(f"{output}__stored", net.shapes), _full(net.shapes[output])
+    layers = [*net, Placed(top, Reshape(shape=(0, *shape[1:])), (output,), (top,))]
+    outputs = [top if blob == output else blob for blob in net.outputs]
+    return replace(net, layers=layers, shapes=net.shapes | {top: shape}, outputs=outputs)
 
 
 def _full(shape: Shape) -> Shape:
