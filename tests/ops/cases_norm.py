@@ -46,6 +46,7 @@ REDUCE = [
     Case("ReduceLogSumExp", 18, (In((2, 30), low=-200.0, high=200.0), ints(1)), id="ReduceLogSumExp-far"),
     Case("ReduceSum", 13, (In((2, 3, 4), "int64"), ints(1))),
     Case("ReduceMax", 18, (In((2, 3, 4), "int32"), ints(-1))),
+    *(Case(op, 20, (In((2, 3, 4), "bool"), ints(1))) for op in ("ReduceMax", "ReduceMin")),
     Case("ReduceMean", 18, (In((2, 3), "int32"), ints(1)), refused=everywhere("INT32 rounds")),
 ]
 

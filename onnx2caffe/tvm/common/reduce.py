@@ -23,8 +23,10 @@ def mean(net: Net, x: Value, axes: Sequence[int]) -> Value:
 
 @emits(BOTH, *_SAME)
 def _same(op: Op, net: Net) -> Value:
-    """The operator with ONNX's meaning."""
-    return _kept(op, net, _reduced(net, _SAME[op.type], op.value(), op.reduced))
+    """The operator with ONNX's meaning; booleans as numbers, since TVM knows no least one."""
+    x = op.value()
+    numbers = net.cast(x, "int8") if x.dtype == "bool" else x
+    return _kept(op, net, net.cast(_reduced(net, _SAME[op.type], numbers, op.reduced), x.dtype))
 
 
 @emits(BOTH, "ReduceMean")
