@@ -6,7 +6,10 @@ PYTHON := $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; 
 BIN := .venv/bin
 N ?= 10000
 
-.PHONY: demo test lint conformance conformance-tvm safety fuzz bench docs clean
+CROSS_TOOLS := gcc-arm-linux-gnueabi g++-arm-linux-gnueabi gcc-arm-linux-gnueabihf g++-arm-linux-gnueabihf \
+	gcc-aarch64-linux-gnu g++-aarch64-linux-gnu qemu-user-static
+
+.PHONY: demo test lint conformance conformance-tvm safety fuzz arm cross bench docs clean
 
 demo: .venv/.installed
 	mkdir -p demo
@@ -40,6 +43,16 @@ safety: .venv/.developing
 fuzz: .venv/.developing
 	$(BIN)/onnx2caffe setup pycaffe
 	ONNX2CAFFE_REQUIRE_CAFFE=1 ONNX2CAFFE_FUZZ=$(N) $(BIN)/python -m pytest -s --timeout 0 tests/fuzz
+
+# Whole networks as libraries and as C for boards, run under qemu.
+arm: .venv/.developing cross
+	$(BIN)/onnx2caffe setup relay
+	$(BIN)/python -m tests.tvm.arm.run
+
+# What runs code of other machines; where it is missing and nobody may install it, tests of boards are skipped and say so.
+cross:
+	@command -v qemu-arm-static aarch64-linux-gnu-g++ > /dev/null || [ "$$(id -u)" != 0 ] || ! command -v apt-get > /dev/null || \
+		{ apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -yq --no-install-recommends $(CROSS_TOOLS); }
 
 bench: .venv/.installed
 	$(BIN)/python tools/bench.py

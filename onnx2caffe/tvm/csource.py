@@ -12,7 +12,17 @@ from onnx2caffe.canon import Shape
 from onnx2caffe.errors import Unsupported
 from onnx2caffe.tvm.program import Program, Type
 
-__all__ = ["Argument", "Interface", "build_files", "file_names", "identifier", "interface", "renamed", "sources"]
+__all__ = [
+    "Argument",
+    "Interface",
+    "build_files",
+    "c_type",
+    "file_names",
+    "identifier",
+    "interface",
+    "renamed",
+    "sources",
+]
 
 _TYPES = {"float32": "float", "float64": "double", "bool": "bool"}
 _RUNTIME = re.compile(r"\bTVM(?:Func|Mod|API|Backend|Array)\w+(?=\()")
@@ -151,13 +161,14 @@ def _aligned(placed: re.Match[str]) -> str:
     return f"__attribute__(({placed[1]}))" if placed[1] else ""
 
 
-def _c_type(kind: Type) -> str:
+def c_type(kind: Type) -> str:
+    """What C calls the elements of a tensor."""
     return _TYPES.get(kind.dtype, f"{kind.dtype}_t")
 
 
 def _parameters(face: Interface) -> str:
-    constant = [f"const {_c_type(a.type)} *{a.name}" for a in face.inputs]
-    return ", ".join([*constant, *(f"{_c_type(a.type)} *{a.name}" for a in face.outputs)])
+    constant = [f"const {c_type(a.type)} *{a.name}" for a in face.inputs]
+    return ", ".join([*constant, *(f"{c_type(a.type)} *{a.name}" for a in face.outputs)])
 
 
 def _comment(argument: Argument) -> str:
@@ -169,7 +180,7 @@ def _comment(argument: Argument) -> str:
         .replace("/*", "/\\*")
         .replace("??", "?\\?")
     )
-    return f" * {argument.name}: {tensor}, {_shown(argument.type.shape)} {_c_type(argument.type)}"
+    return f" * {argument.name}: {tensor}, {_shown(argument.type.shape)} {c_type(argument.type)}"
 
 
 def _shown(shape: Shape) -> str:

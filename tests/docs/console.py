@@ -15,7 +15,7 @@ from pathlib import Path
 
 _BLOCK = re.compile(r"^```console\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 _HERE = re.compile(r"<<'(\w+)'")
-_VARIES = re.compile(r"\d(\.\d+)?e[-+]\d+|(?<=onnxruntime )[\d.]+|(?<=python )[\d.]+")
+_VARIES = re.compile(r"\d(\.\d+)?e[-+]\d+|(?<=onnxruntime )[\d.]+|(?<=python )[\d.]+|(?<=gcc )[\d.]+")
 _ELIDED = "…"
 
 

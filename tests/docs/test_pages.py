@@ -8,13 +8,16 @@ from pathlib import Path
 
 import pytest
 
+from onnx2caffe.tvm.registry import DIALECTS
 from tests.docs.console import fits, printed, steps
 
 ROOT = Path(__file__).parents[2]
 
 
-@pytest.mark.parametrize("page", ["docs/nnie.md"])
-def test_page(page: str, tmp_path: Path, pycaffe) -> None:
+@pytest.mark.parametrize("page", ["docs/nnie.md", "docs/tvm.md"])
+def test_page(page: str, tmp_path: Path, pycaffe, running) -> None:
+    for dialect in DIALECTS:
+        running(dialect)
     (tmp_path / "examples").symlink_to(ROOT / "examples")
     commands = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     environment = {**os.environ, "PATH": commands, "PYTHONUTF8": "1"}

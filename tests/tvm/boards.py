@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from onnx2caffe.tvm.csource import Argument, Interface
+from onnx2caffe.tvm.csource import Argument, Interface, c_type
 from onnx2caffe.tvm.program import Type
 from tests.ops.harness import Array
 
@@ -111,7 +111,7 @@ def run(folder: Path, face: Interface, feeds: Mapping[str, Array], machine: Mach
 
 def _main(face: Interface) -> str:
     def declared(arguments: Sequence[Argument]) -> str:
-        return ";\nstatic ".join(f"{_c_type(a.type.dtype)} {a.name}[{face.name}_{a.name}_size]" for a in arguments)
+        return ";\nstatic ".join(f"{c_type(a.type)} {a.name}[{face.name}_{a.name}_size]" for a in arguments)
 
     def each(arguments: Sequence[Argument], call: str) -> str:
         return "\n".join(
@@ -128,10 +128,6 @@ def _main(face: Interface) -> str:
         arguments=", ".join(a.name for a in face.arguments),
         write=each(face.outputs, "fwrite({0}, sizeof *{0}, {1}, out)"),
     )
-
-
-def _c_type(dtype: str) -> str:
-    return {"float32": "float", "float64": "double", "bool": "bool"}.get(dtype, f"{dtype}_t")
 
 
 def _ran(command: Sequence[str], folder: Path) -> None:

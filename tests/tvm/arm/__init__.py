@@ -1,0 +1,1 @@
+"""What `make arm` measures: whole networks on boards, under qemu."""

@@ -1,0 +1,113 @@
+"""A program for a board that loads a library of Relay and runs it: TVM's runtime, compiled of the package's sources."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from tests.ops.harness import Array
+from tests.tvm.boards import Machine
+
+_UNITS = """
+c_runtime_api container cpu_device_api workspace_pool library_module module ndarray object registry thread_pool
+threading_backend dso_library system_library file_utils logging memory/memory_manager const_loader_module builtin_fp16
+graph_executor/graph_executor graph_executor/graph_executor_factory
+""".split()
+
+_SPAN = """\
+#ifndef SPAN_H
+#define SPAN_H
+#include <cstddef>
+#include <iterator>
+namespace tvm { namespace support {
+// The one header that the package lacks: a range of W, seen as T.
+template <typename W, typename T> class Span {
+ public:
+  struct iterator {
+    using iterator_category = std::forward_iterator_tag;
+    using value_type = T;
+    using difference_type = std::ptrdiff_t;
+    using pointer = T*;
+    using reference = T;
+    W* at;
+    T operator*() const { return T(*at); }
+    iterator& operator++() { ++at; return *this; }
+    bool operator==(const iterator& other) const { return at == other.at; }
+    bool operator!=(const iterator& other) const { return at != other.at; }
+  };
+  Span(W* begin, W* end) : begin_(begin), end_(end) {}
+  iterator begin() const { return {begin_}; }
+  iterator end() const { return {end_}; }
+ private:
+  W *begin_, *end_;
+};
+} }
+#endif
+"""
+
+_MAIN = """\
+#include <tvm/runtime/ndarray.h>
+#include <tvm/runtime/packed_func.h>
+#include <tvm/runtime/registry.h>
+#include <cstdio>
+#include <cstdlib>
+using namespace tvm::runtime;
+
+// app LIBRARY INPUT INPUTS.BIN OUTPUTS.BIN DIM...: one float input, all outputs one after another.
+int main(int argc, char** argv) {
+  DLDevice device{kDLCPU, 0};
+  std::vector<int64_t> dims;
+  for (int i = 5; i < argc; ++i) dims.push_back(std::atoll(argv[i]));
+  NDArray input = NDArray::Empty(ShapeTuple(dims), DLDataType{kDLFloat, 32, 1}, device);
+  size_t size = GetDataSize(*input.operator->());
+  FILE* in = std::fopen(argv[3], "rb");
+  if (!in || std::fread(input->data, 1, size, in) != size) return 2;
+  Module graph = Module::LoadFromFile(argv[1]).GetFunction("default")(device);
+  graph.GetFunction("set_input")(std::string(argv[2]), input);
+  graph.GetFunction("run")();
+  int count = graph.GetFunction("get_num_outputs")();
+  FILE* out = std::fopen(argv[4], "wb");
+  for (int i = 0; i < count; ++i) {
+    NDArray output = graph.GetFunction("get_output")(i);
+    size_t bytes = GetDataSize(*output.operator->());
+    if (std::fwrite(output->data, 1, bytes, out) != bytes) return 3;
+  }
+  return std::fclose(out);
+}
+"""
+
+
+def build(folder: Path, tvm: Path, machine: Machine) -> Path:
+    """The program, built in `folder` of the sources in the package `tvm`."""
+    (folder / "tvm" / "support").mkdir(parents=True)
+    (folder / "tvm" / "support" / "span.h").write_text(_SPAN)
+    defines = ["#define TVM_LOG_CUSTOMIZE 0", "#define TVM_USE_LIBBACKTRACE 0"]
+    defines.append("#define DMLC_USE_LOGGING_LIBRARY <tvm/runtime/logging.h>")
+    includes = [f'#include "src/runtime/{unit}.cc"' for unit in _UNITS]
+    (folder / "pack.cc").write_text("\n".join([*defines, *includes, ""]))
+    (folder / "main.cc").write_text("\n".join([*defines, _MAIN]))
+    places = [folder, tvm, *(tvm / p for p in ("include", "3rdparty/dlpack/include", "3rdparty/dmlc-core/include"))]
+    command = [f"{machine.cross}g++", *machine.flags.split(), "-std=c++17", "-O1", "-w", "-o", str(folder / "app")]
+    command += [f"-I{place}" for place in (*places, tvm / "3rdparty" / "compiler-rt")]
+    sources = [str(folder / name) for name in ("pack.cc", "main.cc")]
+    subprocess.run([*command, *sources, "-ldl", "-pthread"], check=True)
+    return folder / "app"
+
+
+def run(
+    app: Path, library: Path, inputs: Mapping[str, Array], outputs: Sequence[tuple[int, ...]], machine: Machine
+) -> list[Array]:
+    """The library's outputs (float32, of these shapes) of its one input, under the machine's qemu."""
+    ((name, value),) = inputs.items()
+    given, found = app.with_name("inputs.bin"), app.with_name("outputs.bin")
+    given.write_bytes(value.astype(np.float32).tobytes())
+    sysroot = ["-L", f"/usr/{machine.cross.removesuffix('-')}"]
+    command = [*machine.qemu, *sysroot, str(app), str(library), name, str(given), str(found), *map(str, value.shape)]
+    subprocess.run(command, check=True, env={"TVM_NUM_THREADS": "1"})
+    data = np.frombuffer(found.read_bytes(), np.float32)
+    ends = np.cumsum([int(np.prod(shape)) for shape in outputs])
+    assert ends[-1] == data.size
+    return [part.reshape(shape) for part, shape in zip(np.split(data, ends[:-1]), outputs, strict=True)]
