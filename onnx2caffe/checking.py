@@ -26,6 +26,7 @@ from onnx2caffe.targets.nnie.rules import SEVERITIES, Finding, Rule, load_rules
 from onnx2caffe.targets.nnie.segments import CPU, REPORT
 from onnx2caffe.targets.nnie.socs import soc_by_name
 from onnx2caffe.targets.nnie.target import nnie
+from onnx2caffe.textfile import read_text
 
 __all__ = ["CheckOptions", "Report", "check"]
 
@@ -144,10 +145,7 @@ class _Checking:
         return "auto" if self._target.partition else "full"
 
     def _log(self, path: Path) -> list[Finding]:
-        try:
-            text = path.read_text("utf-8", errors="replace")
-        except OSError as problem:
-            raise UnreadableFile(f"cannot read {path}: {problem.strerror}") from problem
+        text = read_text(path, errors="replace")
         nodes = self._nodes if self._net else _nodes_beside(path.parent)
         return read_log(text, self._rules, str(path), nodes)
 

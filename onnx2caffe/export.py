@@ -84,6 +84,8 @@ def _files(map_file: Path) -> set[str]:
 
 
 def _has_header(path: Path) -> bool:
+    if not path.is_file():  # a pipe would never answer
+        return False
     try:
         with path.open("rb") as file:
             return file.read(len(HEADER)) == HEADER.encode()

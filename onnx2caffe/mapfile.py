@@ -14,6 +14,7 @@ from onnx2caffe import canon
 from onnx2caffe.caffe.net import Blob, Net
 from onnx2caffe.canon import Note, Shape
 from onnx2caffe.errors import UnreadableFile
+from onnx2caffe.textfile import read_text
 
 __all__ = [
     "FORMAT",
@@ -144,11 +145,11 @@ def read(path: Path) -> ExportMap:
 
     """
     try:
-        document = json.loads(path.read_text(encoding="utf-8"))
+        document = json.loads(read_text(path, "a map.json"))
         if document["format"] != FORMAT:
             raise UnreadableFile(f"{path}: map format {document['format']!r}, this version reads format {FORMAT}")
         return _from_json(document)
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as problem:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as problem:
         raise UnreadableFile(f"{path} is no readable map.json: {type(problem).__name__}: {problem}") from problem
 
 

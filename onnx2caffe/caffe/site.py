@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from onnx2caffe.caffe.read import ALIASES
 from onnx2caffe.caffe.textscan import Entry, scan
 from onnx2caffe.caffe.upgrade import from_v1, input_layers, runs_in_test
 from onnx2caffe.errors import UnreadableFile
+from onnx2caffe.textfile import read_text
 
 __all__ = ["Site", "Sites", "of_net", "read_sites"]
 
@@ -61,7 +63,16 @@ class Sites:
 
     def readers(self, blob: str) -> list[Site]:
         """The layers that read a blob without writing it in place."""
-        return [site for site in self if blob in site.bottoms and blob not in site.tops]
+        return self._readers.get(blob, [])
+
+    @cached_property
+    def _readers(self) -> dict[str, list[Site]]:
+        found: dict[str, list[Site]] = {}
+        for site in self:
+            for blob in dict.fromkeys(site.bottoms):
+                if blob not in site.tops:
+                    found.setdefault(blob, []).append(site)
+        return found
 
     @property
     def inputs(self) -> list[tuple[str, Site]]:
@@ -104,13 +115,9 @@ def read_sites(path: Path, mark: str = "") -> Sites:
         UnreadableFile: not in protobuf's text format, or no net.
 
     """
+    text = read_text(path, "a prototxt")
     try:
-        text = path.read_text("utf-8")
         entries = scan(text)
-    except OSError as problem:
-        raise UnreadableFile(f"cannot read {path}: {problem.strerror}") from problem
-    except UnicodeDecodeError as problem:
-        raise UnreadableFile(f"{path} is not a prototxt: no text in UTF-8 at byte {problem.start}") from problem
     except UnreadableFile as problem:
         raise UnreadableFile(f"{path} is not a prototxt: {problem.message}") from problem
     if not any(entry.name in {"layer", "layers", "input"} for entry in entries):
@@ -128,6 +135,8 @@ class _Reading:
         self._text, self._mark = text, mark
         self._shapes: dict[str, Shape] = {}
         self._sites: list[Site] = []
+        self._made: set[str] = set()
+        """The tops of the layers so far, without those that only train."""
 
     def run(self, entries: Sequence[Entry]) -> Sites:
         known = message("NetParameter").DESCRIPTOR.fields_by_name
@@ -159,7 +168,9 @@ class _Reading:
             param = from_v1(body) if entry.name == "layers" else body
             training = not runs_in_test(param)
         except (UnreadableFile, text_format.ParseError) as problem:
-            self._sites.append(self._damaged(entry, str(problem)))
+            damaged = self._damaged(entry, str(problem))
+            self._made.update(damaged.tops)
+            self._sites.append(damaged)
             return
         self._place(param, entry.line, fields, unknown, training=training)
 
@@ -189,15 +200,15 @@ class _Reading:
         shapes = [shape for shape in bottoms if shape is not None]
         whole = len(shapes) == len(bottoms)
         tops: Sequence[Shape] = ()
-        if missing := [b for b in param.bottom if b not in self._shapes and not self._made(b)]:
-            problem = problem or f"unknown bottom blob {missing[0]!r}"
-        elif whole and not problem and not training:
-            tops, problem = _outline(type, layer, param, shapes)
         if not training:
+            if whole and not problem:
+                tops, problem = _outline(type, layer, param, shapes)
+            problem = problem or self._miswired(param)
             for blob in param.top:
                 self._shapes.pop(blob, None)
             self._shapes.update(zip(param.top, tops, strict=False))
             self._shapes |= {mark: self._shapes[top] for mark, top in marks.items() if top in self._shapes}
+            self._made.update(param.top, marks)
         self._sites.append(
             Site(
                 type,
@@ -215,6 +226,15 @@ class _Reading:
             )
         )
 
+    def _miswired(self, param: Message) -> str:
+        """Why Caffe would refuse a layer's blobs, or ""."""
+        if unknown := [blob for blob in param.bottom if blob not in self._made]:
+            return f"unknown bottom blob {unknown[0]!r}"
+        fresh = [top for top in param.top if top not in param.bottom]
+        if again := [top for top in fresh if top in self._made or fresh.count(top) > 1]:
+            return f"top blob {again[0]!r} is produced by several layers"
+        return ""
+
     def _take_marks(self, param: Message) -> dict[str, str]:
         """Takes the tops that are marks out of a layer; each with the top it marks."""
         first, *others = param.top or [""]
@@ -223,9 +243,6 @@ class _Reading:
             param.top.remove(top)
         plain = ((top, top.removesuffix(self._mark)) for top in marks)
         return {top: name if name in param.top else first for top, name in plain}
-
-    def _made(self, blob: str) -> bool:
-        return any(blob in site.tops for site in self._sites)
 
 
 def _parameters(type: str, param: Message) -> tuple[Layer | None, str, list[str]]:

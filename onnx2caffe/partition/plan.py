@@ -358,6 +358,21 @@ def _check_names(pieces: Iterable[Piece], names: Mapping[str, str]) -> None:
         raise UsageError(f"--rename {lost[0]}: no output of a net has that name", f"outputs: {', '.join(known)}")
     if len(set(names.values())) < len(names):
         raise UsageError("--rename gives two outputs one name", "choose different names")
+    for piece in pieces:
+        blobs = piece.net.outputs if piece.net is not None else ()
+        for value, blob in zip(piece.part.outputs, blobs, strict=piece.net is not None):
+            _check_granted(names, value, blob)
+
+
+def _check_granted(names: Mapping[str, str], value: ir.Value, blob: str) -> None:
+    """Raise UsageError where an output's blob has not the name the user wants."""
+    for tensor in canon.tensors(value):
+        wanted = names.get(tensor.name, blob)
+        if wanted != blob:
+            raise UsageError(
+                f"--rename {tensor.name}={wanted}: the blob would be called {blob!r}",
+                "a name that no other port has; for the mapper at most 31 characters of A-Z a-z 0-9 _ . / : -",
+            )
 
 
 def _faults(piece: Piece, target: Target) -> dict[ir.Node, str]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import time
 from pathlib import Path
 
 import pytest
@@ -165,3 +167,57 @@ def test_wrong_usage(cli, words: list[str], text: str):
 
 def test_the_help_lists_the_chips_there_are():
     assert sorted(_SOCS) == sorted(SOCS)
+
+
+@pytest.mark.parametrize("option", ["", "--cfg", "--rules", "--mapper-log"])
+@pytest.mark.parametrize(
+    ("path", "says"),
+    [("pipe", "no regular file"), ("/dev/zero", "no regular file"), ("a\0b", "null byte"), (".", "directory")],
+)
+def test_paths_that_are_no_text(cli, option: str, path: str, says: str):
+    os.mkfifo("pipe")
+    ran = cli("check", *([write(GOOD), option] if option else []), path)
+    assert ran.code == 2
+    assert says in ran.err
+
+
+def test_a_pipe_and_a_deep_file_as_maps_beside_the_net(cli):
+    os.mkfifo("a.map.json")
+    write('{"format": ' + "[" * 100_000, "b.map.json")
+    assert cli("check", write(GOOD)).code == 0
+
+
+def test_rules_nested_deep(cli):
+    ran = cli("check", write(GOOD), "--rules", write(f"a = {'[' * 100_000}", "my.toml"))
+    assert ran.code == 2
+    assert "is not TOML" in ran.err
+
+
+@pytest.mark.parametrize("target", ["nnie", "caffe"])
+@pytest.mark.parametrize(
+    "layers",
+    [
+        [layer("ReLU"), layer("TanH")],
+        [layer("Slice", top="a,a")],
+        [layer("ReLU", top="data", bottom="it", name="b")],
+        [net()],
+    ],
+    ids=["twice", "in-one-layer", "before-it-is-made", "input"],
+)
+def test_blobs_that_caffe_would_refuse(cli, target: str, layers: list[str]):
+    ran = cli("check", write(net(*layers)), "--target", target)
+    assert ran.code == 1
+    assert "produced by several layers" in ran.out or "unknown bottom" in ran.out
+
+
+def test_blobs_of_training_are_not_made_twice(cli):
+    layers = [layer("ReLU", "include { phase: TRAIN }"), layer("TanH", "include { phase: TEST }")]
+    assert cli("check", write(net(*layers)), "--target", "caffe").code == 0
+
+
+def test_a_chain_of_3000_layers(cli):
+    names = [f"b{number}" for number in range(3001)]
+    layers = [layer("AbsVal", bottom=a, name=b) for a, b in zip(["data", *names], names, strict=False)]
+    start = time.monotonic()
+    assert cli("check", write(net(*layers)), "--target", "nnie").code == 0
+    assert time.monotonic() - start < 60

@@ -65,6 +65,8 @@ def test_what_runs_where_is_said(convert):
         (["--no-partition"], 3, "GridSample 'n_warped'"),
         (["--cut", "r3"], 2, "near: "),
         (["--rename", "r9=x"], 2, "no output of a net has that name"),
+        (["--rename", "s=a b"], 2, "--rename s=a b: the blob would be called 'a_b'"),
+        (["--rename", f"s={'z' * 32}"], 2, f"the blob would be called '{'z' * 31}'"),
         (["--hp", "nobody"], 2, "no tensor, node or layer"),
         (["--cpu", "c1"], 2, "E08"),
         (["--tail", "some"], 2, "invalid choice"),

@@ -14,6 +14,7 @@ from onnx2caffe.targets.nnie.rules import SEVERITIES, Rule, load_rules
 from tests.nnie import test_cfg, test_mapper_log
 from tests.nnie.cases import BROKEN, CLEAN, one
 from tests.nnie.nets import layer, net, sites
+from tests.verify.models import save
 
 RULES = load_rules()
 SHARED = Path(__file__).parents[3] / "shared" / "nnie_prototxt"
@@ -214,3 +215,12 @@ def test_rules_that_are_no_toml(tmp_path: Path):
         load_rules(write(tmp_path, "[E01"))
     with pytest.raises(UnreadableFile):
         load_rules(tmp_path / "nothing.toml")
+
+
+@pytest.mark.parametrize(("type", "field"), [("Convolution", "infer"), ("Input", "shape")])
+def test_a_rule_about_what_is_neither_number_nor_word(type: str, field: str, tmp_path: Path):
+    rules = tmp_path / "my.toml"
+    rules.write_text(f'[X1]\nseverity = "refused"\nwhen = {{ types = ["{type}"], field = "{field}", max = 3 }}\n')
+    net = onnx2caffe.convert(save("classifier", tmp_path), tmp_path / "out", proof=False).prototxt
+    with pytest.raises(UsageError, match=f"rule X1: '{field}' of {type} is neither"):
+        onnx2caffe.check(net, rules=rules)

@@ -10,6 +10,7 @@ from pathlib import Path
 from onnx2caffe.caffe.site import Site, Sites
 from onnx2caffe.errors import UnreadableFile
 from onnx2caffe.targets.nnie.rules import Rule
+from onnx2caffe.textfile import read_text
 
 __all__ = ["CFG_RULES", "Cfg", "CfgRule", "Setting", "parse_cfg", "read_cfg"]
 
@@ -48,10 +49,7 @@ def read_cfg(path: Path) -> Cfg:
         UnreadableFile: it cannot be read, or a line is neither a setting, a comment nor blank.
 
     """
-    try:
-        return parse_cfg(path.read_text("utf-8", errors="replace"), path)
-    except OSError as problem:
-        raise UnreadableFile(f"cannot read {path}: {problem.strerror}") from problem
+    return parse_cfg(read_text(path, errors="replace"), path)
 
 
 def parse_cfg(text: str, path: Path = Path("cfg")) -> Cfg:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cache
 from importlib import resources
+from numbers import Real
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ import numpy as np
 from onnx2caffe.caffe.layers.base import Layer
 from onnx2caffe.caffe.site import Site
 from onnx2caffe.errors import UnreadableFile, UsageError
+from onnx2caffe.textfile import read_text
 
 __all__ = ["LAYER_RULES", "SEVERITIES", "Finding", "Rule", "layer_rule", "load_rules", "see_layer"]
 
@@ -106,7 +108,7 @@ def _field(rule: Rule, site: Site) -> str | None:
     if site.layer is None or site.type not in rule.when["types"]:
         return None
     name, when = rule.when["field"], rule.when
-    for value in _values(site.layer, name):
+    for value in _values(rule, site.layer, name):
         if "one_of" in when and not any(_same(value, known) for known in when["one_of"]):
             return f"{name} {_shown(value)} is not {_one_of(when['one_of'])}"
         if isinstance(value, str):
@@ -127,11 +129,14 @@ def _one_of(known: Sequence[Any]) -> str:
     return f"{'one of ' if len(known) > 1 else ''}{', '.join(map(_shown, known))}"
 
 
-def _values(layer: Layer, name: str) -> tuple[Any, ...]:
+def _values(rule: Rule, layer: Layer, name: str) -> tuple[Any, ...]:
     value = getattr(layer, name, None)
     if value is None:
         return ()
-    return value if isinstance(value, tuple) else (value,)
+    values = value if isinstance(value, tuple) else (value,)
+    if not all(isinstance(one, Real | str) for one in values):
+        raise UsageError(f"rule {rule.id}: {name!r} of {layer.type} is neither number nor word", "name another field")
+    return values
 
 
 def _same(value: Any, known: Any) -> bool:
@@ -165,10 +170,8 @@ def _own() -> dict[str, dict[str, Any]]:
 
 def _parse(path: Path) -> dict[str, Any]:
     try:
-        return tomllib.loads(path.read_text("utf-8"))
-    except OSError as problem:
-        raise UnreadableFile(f"cannot read {path}: {problem.strerror}") from problem
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as problem:
+        return tomllib.loads(read_text(path, "TOML"))
+    except (tomllib.TOMLDecodeError, RecursionError) as problem:
         raise UnreadableFile(f"{path} is not TOML: {problem}") from problem
 
 
