@@ -137,11 +137,13 @@ class Staging:
         """Move the staged files into the target folder, the map last; what only the export before had is removed.
 
         Raises:
-            UsageError: a rename failed; then there is no map, hence no export.
+            UsageError: a rename failed; then there is no map, hence no export. Or a file of that name belongs to an
+                export of another name; then nothing is moved.
 
         """
         try:
             with _locked(self._folder):
+                self._check_unowned({*files}, map_name)
                 for name in (map_name, *(_files(self._folder / map_name) - {*files})):
                     (self._folder / name).unlink(missing_ok=True)
                 for name in (*files, map_name):
@@ -149,6 +151,15 @@ class Staging:
         except OSError as problem:
             raise UsageError(f"cannot write into {self._folder}: {problem.strerror}") from problem
         self._made.clear()
+
+    def _check_unowned(self, files: set[str], map_name: str) -> None:
+        """Raise UsageError where a file belongs to the export of another map, which would be no export any more."""
+        for path in sorted(self._folder.glob(f"*{MAP_SUFFIX}")):
+            if path.name != map_name and (shared := sorted(files & _files(path))):
+                raise UsageError(
+                    f"{self._folder / shared[0]} belongs to the export of {path.name}",
+                    "choose another name with --name, or another folder with -o DIR",
+                )
 
     def __exit__(
         self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.hostile.conftest import whole_or_nothing
 from tests.nnie.models import classifier, detector, save, warped
 
 CUTS = ["score0", "score1", "box0", "box1"]
@@ -115,3 +116,13 @@ def test_rules_of_the_user(convert):
     )
     assert convert("classifier", "--tail", "full", "--rules", "my.toml").code == 0
     assert "Softmax" not in Path("out/classifier.prototxt").read_text()
+
+
+def test_files_of_an_export_of_another_name_stay(convert):
+    """A model in two nets has a `….seg1`; an export of that name must not take its files."""
+    assert convert("warped", "--no-proof").code == 0
+    assert Path("out/warped.seg1.prototxt").exists()
+    ran = convert("classifier", "--no-proof", "--name", "warped.seg1")
+    assert ran.code == 2
+    assert "warped.seg1.caffemodel belongs to the export of warped.map.json" in ran.err
+    assert whole_or_nothing(Path("out"))

@@ -32,6 +32,8 @@ OTHERS = {
         ("kill -9 before the first, between the first and the second, before the last file moves into place", -9,
          "no map.json, hence no export; the next run cleans up"),
         ("two models converted into one folder under one name at once, twice", 0, "one whole export"),
+        ("an export whose files another export in the folder has", 2, "belongs to the export"),
+        ("`check` and its options on a pipe, device, folder, path with NUL, rules nested deep", 2, "no regular file"),
     ],
     "Random damage": [
         ("200 seeded mutations of a model, converted and proved", "0, 2, 3", "a whole export or none"),
@@ -39,7 +41,7 @@ OTHERS = {
         ("26 maps that lie (paths elsewhere, blobs, layers, shapes and segments that are not there)", "0, 1, 2", ""),
     ],
 }  # fmt: skip
-"""What test_disk.py, test_flips.py and test_compare.py do besides the rows."""
+"""What test_disk.py, test_flips.py, test_compare.py and the tests of the command line do besides the rows."""
 
 
 def page() -> str:
