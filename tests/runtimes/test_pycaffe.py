@@ -200,6 +200,15 @@ def test_killed_between_two_runs(own, tmp_path):
     own.run(files, [{"x": X}], [Tap("x")])
 
 
+@pytest.fixture
+def heard():
+    """SIGINT as a terminal has it: a shell's background jobs are started deaf to it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("heard")
 def test_ctrl_c_ends_the_worker(own, tmp_path):
     files = written(tmp_path, input_layer("x", 1, 4), RELU)
     pid = own._worker._process.pid
