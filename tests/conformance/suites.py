@@ -93,7 +93,7 @@ def _load(case: Any) -> tuple[onnx.ModelProto, list[tuple[list[Any], list[Any]]]
 def _tensor(file: Path) -> Any:
     try:
         return numpy_helper.to_array(onnx.TensorProto.FromString(file.read_bytes()))
-    except Exception:
+    except Exception:  # no tensor: onnx and protobuf raise many kinds; the case is told by its file's name
         return file.name
 
 

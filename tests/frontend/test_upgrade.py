@@ -68,7 +68,7 @@ def reference(proto: onnx.ModelProto, feeds: dict[str, np.ndarray]) -> list[np.n
     proto = runnable(proto)
     try:
         return session(proto).run(None, feeds)
-    except Exception:
+    except Exception:  # onnxruntime's exceptions have no base of their own
         return [np.asarray(a) for a in ReferenceEvaluator(proto).run(None, feeds)]
 
 

@@ -61,7 +61,7 @@ class Importer:
             return worker.receive()[1]
         except _Refusal:
             raise
-        except BaseException:
+        except BaseException:  # the stream may stand in the middle of a frame
             self.close()
             raise
         finally:
