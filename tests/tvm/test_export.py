@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import struct
+import subprocess
 
 import numpy as np
 import onnx
@@ -13,6 +15,7 @@ import onnx2caffe
 from onnx2caffe import cli, mapfile
 from onnx2caffe.errors import NumbersDiffer, RuntimeMissing
 from onnx2caffe.mapfile import Place, TvmSegment
+from onnx2caffe.runtimes.workers.tvm_program import saved
 from onnx2caffe.tvm import registry
 from onnx2caffe.tvm.registry import DIALECTS
 
@@ -55,6 +58,33 @@ def test_files(model, dialect, tmp_path, running, capsys) -> None:
     assert {path.name for path in folder.iterdir()} == {"net.map.json", *segment.files.values()}
     assert (folder / segment.files["library"]).read_bytes()[:4] == b"\x7fELF"
     assert "in_put_0" in (folder / segment.files["text"]).read_text()
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_tvm_reads_the_weights_back(model, dialect, tmp_path, running) -> None:
+    python = running(dialect).python
+    onnx2caffe.export_tvm(model, tmp_path / "out", dialect=dialect, compile=False, compare=False)
+    path = tmp_path / "out" / f"net.{dialect}.params"
+    reading = """
+import sys, tvm
+with open(sys.argv[1], "rb") as file:
+    for name, array in tvm.runtime.load_param_dict(file.read()).items():
+        print(name, *array.shape)
+"""
+    done = subprocess.run([python, "-c", reading, path], capture_output=True, text=True, check=True)
+    assert {"w 4 3 3 3", "v 4 4 1 1"} <= set(done.stdout.splitlines())
+
+
+def test_weights_are_written_in_the_order_of_the_program() -> None:
+    """TVM itself writes some names before others by chance, here the last first."""
+
+    def chance(weights: dict[str, bytes]) -> bytes:
+        turned, count = dict(reversed(weights.items())), struct.pack("<Q", len(weights))
+        names = b"".join(struct.pack("<Q", len(name)) + name.encode() for name in turned)
+        return bytes(16) + count + names + count + b"".join(turned.values())
+
+    weights = {"w": b"one", "m": b"three", "f_const": b"two"}
+    assert saved(weights, chance) == chance(dict(reversed(weights.items())))
 
 
 def test_an_export_replaces_the_one_before(model, tmp_path, running) -> None:

@@ -5,10 +5,11 @@ A reference is {"input": n}, {"constant": n} or {"call": n}, with "item" for one
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import struct
+from collections.abc import Callable, Mapping
 from typing import Any
 
-__all__ = ["CallFault", "Type", "bare", "last_words", "looked_up", "mismatch", "resolved"]
+__all__ = ["CallFault", "Type", "bare", "last_words", "looked_up", "mismatch", "resolved", "saved"]
 
 Type = tuple[str, tuple[int, ...]]
 """Element type and shape."""
@@ -44,6 +45,21 @@ def mismatch(expected: list[Any], found: list[Type]) -> str:
     """What to say where TVM infers other types than a call's own; "" where they agree."""
     wanted = [(dtype, tuple(shape)) for dtype, shape in expected]
     return "" if wanted == found else f"TVM infers {found}, expected {wanted}"
+
+
+def saved(weights: Mapping[str, Any], save: Callable[[dict[str, Any]], Any]) -> bytes:
+    """TVM's file of named arrays, in the order of `weights`; `save`: TVM's own writer, whose order changes by chance.
+
+    The file: eight bytes of magic, eight reserved, the names and the arrays as lists, each headed by its length; a
+    name is headed by its length too.
+    """
+    names = [name.encode() for name in weights]
+    count = struct.pack("<Q", len(names))
+    arrays = [
+        bytes(save({text: array}))[40 + len(name) :] for name, (text, array) in zip(names, weights.items(), strict=True)
+    ]
+    headed = [struct.pack("<Q", len(name)) + name for name in names]
+    return b"".join([bytes(save({}))[:16], count, *headed, count, *arrays])
 
 
 def bare() -> dict[str, Any]:

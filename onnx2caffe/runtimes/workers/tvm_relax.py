@@ -6,9 +6,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from onnx2caffe.runtimes.workers.tvm_program import CallFault, Type, bare, last_words, looked_up, mismatch, resolved
+    from onnx2caffe.runtimes.workers.tvm_program import (
+        CallFault,
+        Type,
+        bare,
+        last_words,
+        looked_up,
+        mismatch,
+        resolved,
+        saved,
+    )
 else:
-    from tvm_program import CallFault, bare, last_words, looked_up, mismatch, resolved
+    from tvm_program import CallFault, bare, last_words, looked_up, mismatch, resolved, saved
 
 import tvm
 from tvm import relax
@@ -85,7 +94,7 @@ class Module:
         """Write the module as text, as JSON, and its weights."""
         Path(stem + ".txt").write_text(self._module.script(show_meta=True), encoding="utf-8")
         Path(stem + ".json").write_text(tvm.ir.save_json(self._module), encoding="utf-8")
-        Path(stem + ".params").write_bytes(tvm.runtime.save_param_dict(self._weights))
+        Path(stem + ".params").write_bytes(saved(self._weights, tvm.runtime.save_param_dict))
 
     def write_library(self, path: str, linker: str | None) -> None:
         """Write what was built: objects to a .tar, else linked, by `linker` for another machine."""

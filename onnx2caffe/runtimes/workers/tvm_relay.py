@@ -7,9 +7,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from onnx2caffe.runtimes.workers.tvm_program import CallFault, Type, bare, last_words, looked_up, mismatch, resolved
+    from onnx2caffe.runtimes.workers.tvm_program import (
+        CallFault,
+        Type,
+        bare,
+        last_words,
+        looked_up,
+        mismatch,
+        resolved,
+        saved,
+    )
 else:
-    from tvm_program import CallFault, bare, last_words, looked_up, mismatch, resolved
+    from tvm_program import CallFault, bare, last_words, looked_up, mismatch, resolved, saved
 
 os.environ.setdefault("TOPHUB_LOCATION", "NONE")  # else every build tries to download schedules
 
@@ -147,7 +156,7 @@ class Module:
         module = self._module(self._wanted(None), bare=True)
         Path(stem + ".txt").write_text(module.astext(show_meta_data=False), encoding="utf-8")
         Path(stem + ".json").write_text(tvm.ir.save_json(module), encoding="utf-8")
-        Path(stem + ".params").write_bytes(relay.save_param_dict(self._weights))
+        Path(stem + ".params").write_bytes(saved(self._weights, relay.save_param_dict))
 
     def write_library(self, path: str, linker: str | None) -> None:
         """Write what was built: objects to a .tar, else linked, by `linker` for another machine."""
