@@ -61,7 +61,7 @@ BROKEN: list[tuple[str, str]] = [
         "E06",
         net(pool("kernel_size: 2 stride: 2"), layer("Eltwise", bottom="data,it", name="sum")).replace("\n\n", "\n"),
     ),
-    ("E08", one("Upsample", name="data_cpu", bottom="") + layer("Input", name="in_cpu", bottom="")),
+    ("E08", net(layer("Convolution", CONV, bottom="data_cpu"), name="data_cpu")),
     ("E08", one("ReLU", name="it_cpu")),
     ("E08", net(layer("Convolution", CONV, name="c"), layer("ReLU", bottom="c", top="c", name="r_cpu"))),
     (
