@@ -83,8 +83,7 @@ def compare(model: Path, prototxt: Path, caffemodel: Path, options: CompareOptio
     probe = _probe(model, graph, runs[0])
     if own is None:
         shapes = {name: value.shape for name, value in probe.items()}
-        chosen = {tensor: blob for blob, tensor in options.names.items()}
-        own = map_foreign(graph, net, files, shapes, chosen)
+        own = map_foreign(graph, net, files, shapes, _by_tensor(options.names))
     wanted = [*own.tensors, *(port.name for port in own.outputs)]
     half = any(probe[name].dtype == np.float16 for name in graph.heavy if name in probe)
     with candidates(options.caffe_python, options.caffe_run) as runtimes:
@@ -92,6 +91,16 @@ def compare(model: Path, prototxt: Path, caffemodel: Path, options: CompareOptio
     compared = {row.tensor for row in proof.rows}
     unmapped = [name for name in (*graph.outputs, *graph.makers) if name not in compared]
     return Comparison(proof, tuple(dict.fromkeys(unmapped)))
+
+
+def _by_tensor(names: Mapping[str, str]) -> dict[str, str]:
+    """Blob -> tensor the other way round; raise UsageError where two blobs would be one tensor."""
+    chosen: dict[str, str] = {}
+    for blob, tensor in names.items():
+        if tensor in chosen:
+            raise UsageError(f"--map {blob}={tensor}: {tensor!r} is blob {chosen[tensor]!r} already", "choose one")
+        chosen[tensor] = blob
+    return chosen
 
 
 def _own_map(prototxt: Path, files: tuple[str, str]) -> ExportMap | None:

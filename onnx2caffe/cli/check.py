@@ -25,8 +25,8 @@ def run(arguments: argparse.Namespace) -> int:
         cfg=arguments.cfg,
         rules=arguments.rules,
         mapper_log=arguments.mapper_log,
-        input_shapes=dict(arguments.input_shape),
-        recipes=dict(arguments.recipe),
+        input_shapes=arguments.input_shape,
+        recipes=arguments.recipe,
     )
     failing = report.at_least(arguments.fail_on)
     if arguments.json:

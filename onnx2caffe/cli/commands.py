@@ -55,7 +55,7 @@ def _convert_one(model: str, arguments: argparse.Namespace) -> Conversion:
             arguments.output_dir,
             name=arguments.name or "",
             target=arguments.target,
-            input_shapes=dict(arguments.input_shape),
+            input_shapes=arguments.input_shape,
             outputs=arguments.output,
             keep_bn=arguments.keep_bn,
             strip_qdq=arguments.strip_qdq,
@@ -64,11 +64,11 @@ def _convert_one(model: str, arguments: argparse.Namespace) -> Conversion:
             inputs=arguments.input,
             pictures=pictures(arguments),
             caffe_python=arguments.caffe_python,
-            recipes=dict(arguments.recipe),
+            recipes=arguments.recipe,
             partition=arguments.partition,
             tail=arguments.tail,
             cuts=arguments.cut,
-            renames=dict(arguments.rename),
+            renames=arguments.rename,
             require_segments=arguments.require_segments,
             min_nnie_macs=arguments.min_nnie_macs,
             cpu=arguments.cpu,
@@ -143,8 +143,8 @@ def _compare(arguments: argparse.Namespace) -> int:
             arguments.model,
             arguments.prototxt,
             arguments.caffemodel,
-            names=dict(arguments.map),
-            input_shapes=dict(arguments.input_shape),
+            names=arguments.map,
+            input_shapes=arguments.input_shape,
             runs=arguments.runs,
             inputs=arguments.input,
             pictures=pictures(arguments),
@@ -233,7 +233,7 @@ def _variant_cells(recipe: Recipe) -> Iterator[list[str]]:
 def _inspect(arguments: argparse.Namespace) -> int:
     from onnx2caffe import api
 
-    seen = api.inspect(arguments.model, target=arguments.target, input_shapes=dict(arguments.input_shape))
+    seen = api.inspect(arguments.model, target=arguments.target, input_shapes=arguments.input_shape)
     if arguments.json:
         say_json({**asdict(seen), "convertible": seen.convertible})
         return 0

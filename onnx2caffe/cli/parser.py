@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import argparse
-from typing import NoReturn
+from collections.abc import Sequence
+from typing import Any, NoReturn
 
 from onnx2caffe import __version__
 from onnx2caffe.errors import UsageError
@@ -26,6 +27,25 @@ class _Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         raise UsageError(message, f"`{self.prog} --help` shows the arguments")
+
+
+class _Pairs(argparse.Action):
+    """Gathers (key, value) pairs in a dict; a key given twice would silently mean one of its values."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: str | Sequence[Any] | None,
+        option_string: str | None = None,
+    ) -> None:
+        """Add one pair."""
+        assert isinstance(values, tuple)
+        key, value = values
+        known = getattr(namespace, self.dest)
+        if key in known:
+            raise argparse.ArgumentError(self, f"{key!r} is given twice")
+        setattr(namespace, self.dest, {**known, key: value})
 
 
 def _shape(text: str) -> tuple[str, tuple[int, ...]]:
@@ -100,8 +120,8 @@ def _common(parser: argparse.ArgumentParser, json: bool = True) -> None:
 def _input_shapes(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--input-shape",
-        action="append",
-        default=[],
+        action=_Pairs,
+        default={},
         type=_shape,
         metavar="NAME:1,3,416,416",
         help="fix an input's shape; the last colon separates",
@@ -143,7 +163,7 @@ def _convert(parser: argparse.ArgumentParser) -> None:
         "--strip-qdq", action="store_true", help="keep real numbers where the model quantises; map.json has the ranges"
     )
     parser.add_argument(
-        "--recipe", action="append", default=[], type=_pair, metavar="KEY=VARIANT", help="see `onnx2caffe ops`"
+        "--recipe", action=_Pairs, default={}, type=_pair, metavar="KEY=VARIANT", help="see `onnx2caffe ops`"
     )
     _partition(parser)
     _mapper(parser)
@@ -169,7 +189,7 @@ def _partition(parser: argparse.ArgumentParser) -> None:
         "--cut", action="append", default=[], metavar="NAME", help="end it at this tensor, node or layer (repeatable)"
     )
     group.add_argument(
-        "--rename", action="append", default=[], type=_pair, metavar="OLD=NEW", help="name an output's blob"
+        "--rename", action=_Pairs, default={}, type=_pair, metavar="OLD=NEW", help="name an output's blob"
     )
     group.add_argument("--cpu-c", action="store_true", help="write what stays ONNX as C for the board too")
     group.add_argument("--require-segments", type=_positive, metavar="N", help="fail unless it becomes N Caffe nets")
@@ -218,7 +238,7 @@ def _compare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("prototxt", metavar="NET.prototxt")
     parser.add_argument("caffemodel", metavar="NET.caffemodel")
     parser.add_argument(
-        "--map", action="append", default=[], type=_pair, metavar="BLOB=TENSOR", help="which blob is which tensor"
+        "--map", action=_Pairs, default={}, type=_pair, metavar="BLOB=TENSOR", help="which blob is which tensor"
     )
     parser.add_argument("--runs", type=_positive, metavar="N", help="how many seeded inputs (default 3)")
     parser.add_argument("--all", action="store_true", help="go on after the first layer that differs")
@@ -239,7 +259,7 @@ def _check(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--mapper-log", metavar="FILE", help="read what the mapper said, with or without its net")
     parser.add_argument(
-        "--recipe", action="append", default=[], type=_pair, metavar="KEY=VARIANT", help="for MODEL.onnx; see `ops`"
+        "--recipe", action=_Pairs, default={}, type=_pair, metavar="KEY=VARIANT", help="for MODEL.onnx; see `ops`"
     )
     _input_shapes(parser)
     _common(parser)

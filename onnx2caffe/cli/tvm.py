@@ -27,7 +27,7 @@ def run(arguments: argparse.Namespace) -> int:
             dialect=arguments.dialect,
             target=arguments.target,
             cc=arguments.cc,
-            input_shapes=dict(arguments.input_shape),
+            input_shapes=arguments.input_shape,
             outputs=arguments.output,
             opt_level=arguments.opt_level,
             compile=arguments.compile,

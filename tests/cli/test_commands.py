@@ -82,6 +82,9 @@ class TestCompare:
     def test_wrong_map(self, cli, export):
         assert cli("compare", *export, "--map", "nothing=r1").code == 2
         assert cli("compare", *export, "--map", "r1=nothing").code == 2
+        assert "near: " in cli("compare", *export, "--map", "nothing=r1").err
+        assert "'blob8' is given twice" in cli("compare", *export, "--map", "blob8=r1", "--map", "blob8=c1").err
+        assert "'r1' is blob 'c1' already" in cli("compare", *export, "--map", "c1=r1", "--map", "r1=r1").err
         report = json.loads(cli("compare", *export, "--json", "--no-caffe-run", "--map", "c1=r1").out)
         assert report["first_difference"] == "r1"
 
