@@ -17,7 +17,8 @@ A message says what, where (node name, op, tensor shapes) and why; the hint says
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import difflib
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 __all__ = [
@@ -33,7 +34,10 @@ __all__ = [
     "UnreadableFile",
     "Unsupported",
     "UsageError",
+    "near",
 ]
+
+_NEAREST, _LIKENESS = 5, 0.3
 
 
 class Onnx2CaffeError(Exception):
@@ -126,3 +130,10 @@ class RuntimeMissing(Onnx2CaffeError):
 
 class RuntimeCrash(RuntimeMissing):
     """A runtime's process died; the message holds its own last words."""
+
+
+def near(name: str, known: Iterable[str]) -> str:
+    """The hint for a name that nothing has: the likeliest of the `known` ones, else the first of them."""
+    names = list(dict.fromkeys(known))
+    found = difflib.get_close_matches(name, names, n=_NEAREST, cutoff=_LIKENESS) or names[:_NEAREST]
+    return f"near: {', '.join(found)}" if found else ""

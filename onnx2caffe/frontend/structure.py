@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 
 import onnx
 
-from onnx2caffe.errors import UnreadableFile, UsageError
+from onnx2caffe.errors import UnreadableFile, UsageError, near
 
 __all__ = ["captured", "check_names", "choose_outputs", "computed", "live", "node_label", "ordered"]
 
@@ -146,13 +145,14 @@ def choose_outputs(graph: onnx.GraphProto, asked: Sequence[str]) -> list[str]:
         UnreadableFile: the graph's own output is not computed.
 
     """
-    tensors = {i.name for i in graph.input} | {t.name for t in graph.initializer}
+    tensors = dict.fromkeys(i.name for i in graph.input)
     by_node: dict[str, list[str]] = {}
     for node in graph.node:
         made = [name for name in node.output if name]
-        tensors.update(made)
+        tensors |= dict.fromkeys(made)
         if node.name:
             by_node.setdefault(node.name, []).extend(made)
+    tensors |= dict.fromkeys(t.name for t in graph.initializer)
     if not asked:
         names = [output.name for output in graph.output]
         missing = [name for name in names if name not in tensors]
@@ -164,7 +164,6 @@ def choose_outputs(graph: onnx.GraphProto, asked: Sequence[str]) -> list[str]:
     chosen: list[str] = []
     for name in asked:
         if name not in tensors and name not in by_node:
-            near = difflib.get_close_matches(name, [*tensors, *by_node], n=5, cutoff=0.5)
-            raise UsageError(f"the model has no tensor or node {name!r}", f"near: {', '.join(near)}" if near else "")
+            raise UsageError(f"the model has no tensor or node {name!r}", near(name, [*tensors, *by_node]))
         chosen.extend([name] if name in tensors else by_node[name])
     return list(dict.fromkeys(chosen))

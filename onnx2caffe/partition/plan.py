@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -15,7 +14,7 @@ from onnx2caffe.caffe.layers import Input
 from onnx2caffe.caffe.layers.base import LayerError
 from onnx2caffe.caffe.lower.lower import Lowered, Names, lower_part, obstacles
 from onnx2caffe.caffe.net import Net
-from onnx2caffe.errors import Blocked, NotConvertible, UsageError
+from onnx2caffe.errors import Blocked, NotConvertible, UsageError, near
 from onnx2caffe.partition.cut import Part, cut
 from onnx2caffe.partition.tail import behind_weights, decoding, ruined
 from onnx2caffe.partition.weights import macs
@@ -255,8 +254,7 @@ class _Partition:
         found: set[ir.Node] = set()
         for name in self._wishes.cuts:
             if name not in values:
-                near = difflib.get_close_matches(name, values, n=5, cutoff=0.3) or sorted(values)[:5]
-                raise UsageError(f"--cut {name}: no tensor, node or layer of that name", f"near: {', '.join(near)}")
+                raise UsageError(f"--cut {name}: no tensor, node or layer of that name", near(name, sorted(values)))
             found |= {reader for value in values[name] for reader in self._wiring.readers[value]}
         return found
 

@@ -11,7 +11,7 @@ import onnx
 
 from onnx2caffe.caffe.net import Net
 from onnx2caffe.canon import Shape
-from onnx2caffe.errors import UsageError
+from onnx2caffe.errors import UsageError, near
 from onnx2caffe.mapfile import CaffeSegment, ExportMap, Place, Port, Promise
 
 __all__ = ["UserGraph", "map_foreign"]
@@ -135,9 +135,9 @@ def map_foreign(
 def _check_chosen(chosen: Mapping[str, str], net: Net, shapes: Mapping[str, Shape]) -> None:
     for tensor, blob in chosen.items():
         if blob not in net.shapes:
-            raise UsageError(f"--map {blob}={tensor}: the net has no blob {blob!r}")
+            raise UsageError(f"--map {blob}={tensor}: the net has no blob {blob!r}", near(blob, net.shapes))
         if tensor not in shapes:
-            raise UsageError(f"--map {blob}={tensor}: the model has no tensor {tensor!r}")
+            raise UsageError(f"--map {blob}={tensor}: the model has no tensor {tensor!r}", near(tensor, shapes))
 
 
 def _matches(

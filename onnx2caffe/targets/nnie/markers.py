@@ -5,14 +5,13 @@ A marked net no longer runs in Caffe, so it stands beside the plain one, which i
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from onnx2caffe.caffe.names import unlike
 from onnx2caffe.caffe.net import Net
 from onnx2caffe.caffe.site import of_net
-from onnx2caffe.errors import UsageError
+from onnx2caffe.errors import UsageError, near
 from onnx2caffe.targets.nnie.examine import examine
 from onnx2caffe.targets.nnie.finish import NAME_LENGTH, plain
 from onnx2caffe.targets.nnie.rules import load_rules
@@ -102,10 +101,7 @@ class _Places:
 def _check_known(option: str, name: str, places: Iterable[_Places]) -> None:
     known = dict.fromkeys(name for place in places for name in place.names())
     if name not in known:
-        near = difflib.get_close_matches(name, known, n=5, cutoff=0.3) or list(known)[:5]
-        raise UsageError(
-            f"{option} {name}: no tensor, node or layer of a net has that name", f"near: {', '.join(near)}"
-        )
+        raise UsageError(f"{option} {name}: no tensor, node or layer of a net has that name", near(name, known))
 
 
 def _marked(places: _Places, marks: Marks) -> Net:
