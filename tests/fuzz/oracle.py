@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +15,7 @@ from onnx2caffe.runtimes import ort
 from onnx2caffe.runtimes.base import Runtime, Tap
 from onnx2caffe.targets.base import Target
 from onnx2caffe.verify.measure import Sample, Verdict, distance, judge, shaken
+from onnx2caffe.verify.rounding import round_otherwise
 from tests.ops.harness import Written, convert
 
 __all__ = ["Feeds", "Samples", "check_refusal", "examine", "feeds_of", "sample"]
@@ -44,8 +45,7 @@ def sample(model: onnx.ModelProto, inner_too: bool = False) -> Samples:
         values = reference.run(feeds, inner)
         if not all(np.isfinite(v).all() for v in values.values()):
             return {}
-        otherwise = _rounded_otherwise(model, {name: value.shape for name, value in values.items()})
-        rounded = ort.Reference(otherwise.SerializeToString(), inner, widen=True, threads=1)
+        rounded = ort.Reference(_rounded_otherwise(model).SerializeToString(), inner, widen=True, threads=1)
         if not all(np.isfinite(v).all() for v in rounded.run(feeds | {_REACH: _REACHES[0]}, inner).values()):
             return {}
         plain, optimised = reference.run(feeds, names), reference.run(feeds, names, optimise=True)
@@ -60,32 +60,20 @@ def _farthest(reference: np.ndarray, others: Sequence[np.ndarray]) -> np.ndarray
     return max(others, key=lambda other: distance(reference, other).relative)
 
 
-def _rounded_otherwise(model: onnx.ModelProto, floats: Mapping[str, tuple[int, ...]]) -> onnx.ModelProto:
+def _rounded_otherwise(model: onnx.ModelProto) -> onnx.ModelProto:
     """The model with every element of computed float tensors a few units in the last place off, Sigmoid by Tanh.
 
     Without it x - f(x) would seem free of noise where f(x) = x: only an exact zero stays one when x is shaken, and the
     equal scores of a saturated Sigmoid would seem a tie that ArgMax may rely on. Caffe's Sigmoid is ½ tanh(½ x) + ½, so
     close to 0 it has the absolute precision of ½, and where one is 0 or 1 the other may not be, which Ceil shows.
     """
-    rng = np.random.default_rng(0)
-    nodes, constants = [], [numpy_helper.from_array(np.float32(0.5), _HALF)]
-    for node in model.graph.node:
-        raw = onnx.NodeProto()
-        raw.CopyFrom(node)
-        nodes += _by_tanh(raw) if node.op_type == "Sigmoid" else [raw]
-        last = nodes[-1]
-        for i, name in enumerate(node.output):
-            if name in floats and node.op_type != "Constant":
-                last.output[i] = f"{name}__raw"
-                units = rng.choice([-4, -3, -2, -1, 1, 2, 3, 4], floats[name])
-                factor = np.asarray(1 + units * 2.0**-23, np.float32)
-                constants.append(numpy_helper.from_array(factor, f"{name}__factor"))
-                nodes.append(helper.make_node("Mul", [f"{name}__raw", f"{name}__factor"], [name]))
     result = onnx.ModelProto()
     result.CopyFrom(model)
+    round_otherwise(result)
+    nodes = [made for node in result.graph.node for made in (_by_tanh(node) if node.op_type == "Sigmoid" else [node])]
     result.graph.ClearField("node")
     result.graph.node.extend(nodes)
-    result.graph.initializer.extend(constants)
+    result.graph.initializer.append(numpy_helper.from_array(np.float32(0.5), _HALF))
     result.graph.input.append(helper.make_tensor_value_info(_REACH, onnx.TensorProto.FLOAT, []))
     return result
 
