@@ -54,9 +54,11 @@ cross:
 	@command -v qemu-arm-static aarch64-linux-gnu-g++ > /dev/null || [ "$$(id -u)" != 0 ] || ! command -v apt-get > /dev/null || \
 		{ apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -yq --no-install-recommends $(CROSS_TOOLS); }
 
-bench: .venv/.installed
+bench: .venv/.developing
 	$(BIN)/python tools/bench.py
 	$(BIN)/python -m tests.corpus.run --lean
+	$(BIN)/onnx2caffe setup relay relax
+	$(BIN)/python -m tests.tvm.latency
 
 docs: .venv/.developing
 	$(BIN)/python -m tools.make_operators

@@ -27,10 +27,10 @@ class Importer:
     def __init__(self, dialect: str) -> None:
         found = tvm.find(dialect)
         found.close()
-        self._python, self._dialect = found.python, dialect
+        self.python, self.dialect = found.python, dialect
         self._packages = cache() / "importer" / "-".join(_ONNX)
         if not (self._packages / "onnx").is_dir():
-            pip = [str(self._python), "-m", "pip", "install", "-q", "--no-deps", "--target", str(self._packages)]
+            pip = [str(self.python), "-m", "pip", "install", "-q", "--no-deps", "--target", str(self._packages)]
             subprocess.run([*pip, *_ONNX], check=True, env=interpreter.environment())
         self._worker: Process | None = None
 
@@ -69,10 +69,14 @@ class Importer:
 
     def _started(self) -> Process:
         if self._worker is None:
-            script = [str(Path(__file__).with_name("importer_worker.py")), self._dialect]
-            variables = {**interpreter.environment(), "PYTHONPATH": str(self._packages)}
-            self._worker = _Worker(self._python, script, variables, "TVM with an importer of ONNX", "")
+            script = [str(Path(__file__).with_name("importer_worker.py")), self.dialect]
+            self._worker = _Worker(self.python, script, self.variables, "TVM with an importer of ONNX", "")
         return self._worker
+
+    @property
+    def variables(self) -> dict[str, str]:
+        """The environment in which `python` imports onnx too."""
+        return {**interpreter.environment(), "PYTHONPATH": str(self._packages)}
 
 
 class _Refusal(RuntimeCrash):

@@ -17,7 +17,8 @@ from frames import Channel
 from tvm_program import last_words
 
 
-def relay(model, feeds):
+def relay(model, feeds, opt_level):
+    """The importer's module, built for this machine: what runs it, and what runs it and gives the outputs."""
     import tvm
     from tvm import relay as dialect
     from tvm.contrib import graph_executor
@@ -25,18 +26,23 @@ def relay(model, feeds):
     shapes = {name: array.shape for name, array in feeds.items()}
     dtypes = {name: str(array.dtype) for name, array in feeds.items()}
     module, weights = dialect.frontend.from_onnx(model, shape=shapes, dtype=dtypes, freeze_params=True)
-    with tvm.transform.PassContext(opt_level=0, config={"tir.disable_cse_tir": True}):
+    with tvm.transform.PassContext(opt_level=opt_level, config={"tir.disable_cse_tir": True}):
         library = dialect.build(module, target="llvm", params=weights)
     runner = graph_executor.GraphModule(library["default"](tvm.cpu()))
     named = {parameter.name_hint for parameter in module["main"].params}
     for name, array in feeds.items():
         for given in {name, re.sub(r"\W", "_", name)} & named:
             runner.set_input(given, array)
-    runner.run()
-    return [runner.get_output(i).numpy() for i in range(runner.get_num_outputs())]
+
+    def outputs():
+        runner.run()
+        return [runner.get_output(i).numpy() for i in range(runner.get_num_outputs())]
+
+    return runner.run, outputs
 
 
-def relax(model, feeds):
+def relax(model, feeds, opt_level):
+    """The importer's module, built for this machine: what runs it, and what runs it and gives the outputs."""
     import tvm
     from tvm import relax as dialect
     from tvm.relax.frontend.onnx import from_onnx
@@ -44,25 +50,37 @@ def relax(model, feeds):
     shapes = {name: list(array.shape) for name, array in feeds.items()}
     module = from_onnx(model, shape_dict=shapes, dtype_dict={name: str(array.dtype) for name, array in feeds.items()})
     module = dialect.transform.DecomposeOpsForInference()(module)
-    executable = tvm.compile(module, target=tvm.target.Target({"kind": "llvm"}))
+    with tvm.transform.PassContext(opt_level=opt_level):
+        executable = tvm.compile(module, target=tvm.target.Target({"kind": "llvm"}))
     machine = dialect.VirtualMachine(executable, tvm.cpu())
-    by_name = {re.sub(r"\W", "_", name): array for name, array in feeds.items()}
-    names = [re.sub(r"\W", "_", parameter.name) for parameter in module["main"].params]
-    result = machine["main"](*(tvm.runtime.tensor(by_name[name]) for name in names))
-    return [result.numpy()] if hasattr(result, "numpy") else [item.numpy() for item in result]
+    by_name = {re.sub(r"\W", "_", name): tvm.runtime.tensor(array) for name, array in feeds.items()}
+    given = [by_name[re.sub(r"\W", "_", parameter.name)] for parameter in module["main"].params]
+
+    def run():
+        return machine["main"](*given)
+
+    def outputs():
+        result = run()
+        return [result.numpy()] if hasattr(result, "numpy") else [item.numpy() for item in result]
+
+    return run, outputs
+
+
+IMPORTERS = {"relay": relay, "relax": relax}
 
 
 def main() -> None:
     channel = Channel()
     import onnx
 
-    imported = {"relay": relay, "relax": relax}[sys.argv[1]]
+    dialect = sys.argv[1]
     channel.send({"onnx": onnx.__version__})
     while (request := channel.receive()) is not None:
         header, arrays = request
         try:
             feeds = dict(zip(header["names"], arrays, strict=True))
-            channel.send({"done": True}, imported(onnx.load(header["path"]), feeds))
+            _, outputs = IMPORTERS[dialect](onnx.load(header["path"]), feeds, 0)
+            channel.send({"done": True}, outputs())
         except Exception as problem:
             channel.send({"refused": last_words(problem)})
 
