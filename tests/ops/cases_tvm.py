@@ -230,4 +230,25 @@ QUANTIZED = [
     _row("DequantizeLinear", 13, In((2, 3), "int32", -(10**6), 10**6), np.array(0.1, np.float32), name="int32"),
 ]
 
-CASES = [*INDICES, *ORDER, *BITS, *SAMPLES, *WINDOWS, *REFUSED, *QUANTIZED]
+
+def _determinant_of_few() -> Case:
+    """Det of matrices with zeros where elimination would like none: first, everywhere, in a whole column."""
+    kept = np.array(
+        [[[0, 2, 1], [3, 0, 3], [0, 1, 0]], np.zeros((3, 3)), [[0, 1, 2], [0, 3, 1], [0, 1, 1]]], np.float32
+    )
+    nodes = [helper.make_node("Mul", ["x", "kept"], ["few"]), helper.make_node("Det", ["few"], ["y"], name="node")]
+    x = helper.make_tensor_value_info("x", FLOAT, (3, 3, 3))
+    graph = helper.make_graph(
+        nodes, "case", [x], [onnx.ValueInfoProto(name="y")], [numpy_helper.from_array(kept, "kept")]
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 22)], ir_version=8)
+    return Case("Det", 22, id="Det22-few", model=model, targets=())
+
+
+DETERMINANTS = [
+    *(_row("Det", 22, shape) for shape in ((1, 1), (5, 2, 2), (2, 3, 5, 5), (9, 9))),
+    _determinant_of_few(),
+    Case("Det", 22, ((65, 65),), id="Det22-65-refused", refused=dict.fromkeys(DIALECTS, "at most 64"), targets=()),
+]
+
+CASES = [*INDICES, *ORDER, *BITS, *SAMPLES, *WINDOWS, *REFUSED, *QUANTIZED, *DETERMINANTS]

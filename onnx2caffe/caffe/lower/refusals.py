@@ -13,7 +13,6 @@ _OPS_BY_REASON: dict[str, tuple[str, ...]] = {
     "no Caffe layer computes it, and no combination of layers": ("Sin", "Cos", "Tan", "Asin", "Acos", "Atan", "Det"),
     "the last bit of a sum decides a whole step, and Caffe sums in another order; --strip-qdq drops the quantisation "
     "and says what that changes": ("QuantizeLinear",),
-    "a training loss": ("NegativeLogLikelihoodLoss", "SoftmaxCrossEntropyLoss"),
 }
 
 REASONS: dict[str, str] = {op: reason for reason, ops in _OPS_BY_REASON.items() for op in ops}
