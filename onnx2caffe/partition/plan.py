@@ -186,7 +186,17 @@ class _Partition:
         )
 
     def _is_crowded(self, part: Part) -> bool:
-        return part.caffe and max(len(part.inputs), len(part.outputs)) > self._target.max_ports
+        return part.caffe and bool(self._surplus(part))
+
+    def _surplus(self, part: Part) -> str:
+        """Why a part has too many inputs or outputs for a segment; "" where it has not."""
+        for what, ports, most in (
+            ("outputs", part.outputs, self._target.max_outputs),
+            ("inputs", part.inputs, self._target.max_inputs),
+        ):
+            if len(ports) > most:
+                return f"a segment has no more than {most} {what if most != 1 else what.removesuffix('s')}"
+        return ""
 
     def _relieve(self, part: Part) -> None:
         """Ask less of the next cut, since a part has too many inputs or outputs: in the end an output, or the part."""
@@ -195,13 +205,11 @@ class _Partition:
         elif self._by_size:
             self._by_size = False
         else:
-            most = self._target.max_ports
-            text = f"more than {most} {'outputs' if len(part.outputs) > most else 'inputs'} do not fit a segment"
-            self._bar(self._cheapest_output(part) or part.nodes, text)
+            self._bar(self._cheapest_output(part) or part.nodes, self._surplus(part))
 
     def _cheapest_output(self, part: Part) -> set[ir.Node]:
         """Of a part with too many outputs, the nodes that lead to one alone: the output with the least work."""
-        if len(part.outputs) <= self._target.max_ports:
+        if len(part.outputs) <= self._target.max_outputs:
             return set()
         inside = set(part.nodes)
         needed = [self._wiring.ancestors([self._wiring.makers[value]]) & inside for value in part.outputs]

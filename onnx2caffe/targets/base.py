@@ -20,7 +20,7 @@ class Target:
     `types`: layer types it has. `fields`: (type, field) pairs it does not know although it has the type. `preferred`:
     recipe key -> variants to try first. `exit`: whose passes it takes (see `passes/pipeline.py`). `partition`: leave to
     ONNX what the target cannot have, unless told otherwise. `max_segments`: how many nets a model may become;
-    `max_ports`: how many inputs, and how many outputs, one may have.
+    `max_inputs`, `max_outputs`: how many one may have.
     """
 
     name: str
@@ -30,7 +30,8 @@ class Target:
     exit: str = "caffe"
     partition: bool = False
     max_segments: int = 8
-    max_ports: int = 2**31
+    max_inputs: int = 2**31
+    max_outputs: int = 2**31
 
     def refuses(self, layer: Layer, bottoms: Sequence[Shape], tops: Sequence[Shape]) -> str | None:
         """Why this target cannot have the layer, or None."""

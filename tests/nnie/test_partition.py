@@ -213,6 +213,19 @@ class TestPorts:
         assert set(note.nodes) == {f"n_{name}" for name in outputs[:5]}
         assert done.proof.ok
 
+    def test_the_users_own_limits(self, tmp_path):
+        """Inputs and outputs are counted apart."""
+        g = Graph()
+        g.node("Sum", [g.conv("a", "ca", 3, 4), g.conv("b", "cb", 3, 4)], "y")
+        model = g.model({"a": [1, 3, 8, 8], "b": [1, 3, 8, 8]}, ["y", "ca"])
+        rules = tmp_path / "my.toml"
+        rules.write_text("[E09.when]\noutputs = 1\n")
+        convert(model, tmp_path, target="nnie", rules=rules)
+        assert len(read_map(tmp_path / "out")["segments"][0]["outputs"]) == 1
+        rules.write_text("[E09.when]\ninputs = 1\n")
+        with pytest.raises(NotConvertible, match="no more than 1 input"):
+            convert(model, tmp_path, target="nnie", rules=rules)
+
     def test_more_inputs_than_a_segment_has(self, tmp_path):
         g = Graph()
         sums = [g.conv(f"x{n}", f"c{n}", 3, 4) for n in range(17)]

@@ -210,6 +210,19 @@ def test_a_rule_that_means_nothing_is_refused(text: str, tmp_path: Path):
         load_rules(write(tmp_path, text))
 
 
+@pytest.mark.parametrize("what", ["segments", "inputs", "outputs"])
+@pytest.mark.parametrize("most", [0, -1])
+def test_a_rule_that_leaves_no_room_is_refused(what: str, most: int, tmp_path: Path):
+    rules = write(tmp_path, f"[E09.when]\n{what} = {most}\n")
+    model = save("classifier", tmp_path)
+    for use in (
+        lambda: onnx2caffe.convert(model, tmp_path / "out", rules=rules, proof=False),
+        lambda: onnx2caffe.check(model, rules=rules),
+    ):
+        with pytest.raises(UsageError, match=f"rule E09: {what} = {most} leaves no room"):
+            use()
+
+
 def test_rules_that_are_no_toml(tmp_path: Path):
     with pytest.raises(UnreadableFile):
         load_rules(write(tmp_path, "[E01"))

@@ -63,10 +63,14 @@ def _counts(rule: Rule, net: Sites) -> Seen:
                 yield None, f"{where}{len(blobs)} {what}, at most {when[what]}"
         regions = sum(site.type in when["roi_types"] for site in segment.layers)
         if regions > when["roi_per_segment"]:
-            yield None, f"{where}{regions} ROI layers, at most {when['roi_per_segment']}"
+            yield None, f"{where}{_roi_layers(regions)}, at most {when['roi_per_segment']}"
     regions = sum(site.type in when["roi_types"] for site in net)
     if regions > when["roi"]:
-        yield None, f"{regions} ROI layers, at most {when['roi']}"
+        yield None, f"{_roi_layers(regions)}, at most {when['roi']}"
+
+
+def _roi_layers(number: int) -> str:
+    return f"{number} ROI layer{'s' * (number != 1)}"
 
 
 @_net_rule("W05")

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from onnx2caffe.caffe.layers.base import Layer, Shape
 from onnx2caffe.caffe.net import Net
 from onnx2caffe.caffe.site import Site, of_net
+from onnx2caffe.errors import UsageError
 from onnx2caffe.targets.base import Target
 from onnx2caffe.targets.nnie.examine import examine
 from onnx2caffe.targets.nnie.finish import for_mapper
@@ -16,6 +17,10 @@ from onnx2caffe.targets.nnie.preferred import PREFERRED
 from onnx2caffe.targets.nnie.rules import Rule, load_rules, see_layer
 
 __all__ = ["NNIE", "nnie"]
+
+
+_COUNTS = "E09"
+"""The rule of how many segments, inputs and outputs there may be."""
 
 
 @dataclass(frozen=True)
@@ -56,14 +61,24 @@ class _Nnie(Target):
 
 
 def nnie(rules: Mapping[str, Rule]) -> Target:
-    """The target by these rules."""
+    """The target by these rules.
+
+    Raises:
+        UsageError: they leave no room for any net.
+
+    """
+    most = rules[_COUNTS].when
+    for what in ("segments", "inputs", "outputs"):
+        if most[what] < 1:
+            raise UsageError(f"rule {_COUNTS}: {what} = {most[what]} leaves no room for any net", "1 is the least")
     return _Nnie(
         "nnie",
         frozenset(rules["E05"].when["types"]),
         exit="nnie",
         partition=True,
-        max_segments=rules["E09"].when["segments"],
-        max_ports=rules["E09"].when["outputs"],
+        max_segments=most["segments"],
+        max_inputs=most["inputs"],
+        max_outputs=most["outputs"],
         preferred=PREFERRED,
         rules=rules,
     )
