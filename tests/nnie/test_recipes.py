@@ -126,7 +126,7 @@ def test_bilinear_by_a_plain_deconvolution_is_approximate(tmp_path) -> None:
     ids=str,
 )
 def test_choice_that_the_target_refuses(key, variant, case, tmp_path) -> None:
-    with pytest.raises(Unsupported):
+    with pytest.raises(Unsupported, match=f"--recipe {key}={variant}: "):
         convert(build(case), NNIE, tmp_path, chosen={key: variant})
 
 

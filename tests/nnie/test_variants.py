@@ -98,6 +98,12 @@ def _length(case: Case) -> int:
     return shape[-1] if shape else 0
 
 
+@pytest.mark.parametrize(("key", "variant"), sorted(set(_variants()) - NEVER))
+def test_a_choice_needs_no_other(key: str, variant: str, takers) -> None:
+    """Also where a variant has the recipe itself for its parts."""
+    assert any((key, variant) in _used(case, {key: variant}) for case, _ in takers[key])
+
+
 @pytest.mark.parametrize(("key", "variant"), _variants(), ids=lambda name: name)
 def test_variant(key: str, variant: str, takers, tmp_path, pycaffe) -> None:
     rows = _rows(takers.get(key, ()), key, variant)

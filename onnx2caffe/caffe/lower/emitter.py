@@ -105,7 +105,12 @@ class Emitter:
         return self.either(*ways)
 
     def _take(self, key: str, alternative: Alternative, *args: Any, **options: Any) -> Any:
-        result = alternative.function(*args, **options)
+        try:
+            result = alternative.function(*args, **options)
+        except Refused as problem:
+            if self._is_chosen(key):
+                raise Refused(f"--recipe {key}={alternative.variant}: {problem}") from problem
+            raise
         self.used.append((key, alternative.variant))
         return result
 
@@ -127,12 +132,19 @@ class Emitter:
         raise Refused("; or ".join(dict.fromkeys(reasons)))
 
     def alternatives(self, key: str) -> list[Alternative]:
-        """The alternatives of `key`, best first: the user's choice alone, or the target's order, then the rest."""
+        """The alternatives of `key`, best first: the user's choice alone, or the target's order, then the rest.
+
+        A choice that needs `key` itself for its parts (`power=steps`) gets them in any form.
+        """
         known = ALTERNATIVES.get(key, {})
-        if key in self._chosen:
+        if self._is_chosen(key):
             return [known[self._chosen[key]]]
         first = [v for v in self._rules.order(key) if v in known]
         return [known[v] for v in (*first, *(v for v in known if v not in first)) if not known[v].approximate]
+
+    def _is_chosen(self, key: str) -> bool:
+        """Whether the attempt at `key` under way, which is not a part of another one, has the user's choice."""
+        return key in self._chosen and sum(trial[0] == key for trial in self._trying) == 1
 
 
 def _signature(argument: Any) -> object:
