@@ -19,6 +19,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import TypeVar
 
 import onnx
 import onnx_ir as ir
@@ -52,6 +53,8 @@ LONGEST = 8
 
 SOURCES = "nnie|recipes|ONNX|module text|AXM|BCAST|CMAP|CROP|KEEP|PICK|RED|STD|SWAP|ZPAD"
 """Words of the parts of docstrings that are for those who change the code."""
+
+_Sorted = TypeVar("_Sorted", str, tuple[str, ...])
 
 Key = tuple[str, str]
 """(domain, op type)."""
@@ -130,8 +133,8 @@ def _layers(layers: Sequence[Placed]) -> Sequence[str]:
 
 
 def _shortest_first(counts: Counter[Sequence[str]]) -> tuple[str, ...]:
-    """Distinct short forms; what leaves no layer last, because it says least."""
-    found = sorted(counts, key=lambda types: (types in NOTHING, len(types), -counts[types]))
+    """Distinct short forms, of equal length the commonest first; what leaves no layer last, because it says least."""
+    found = sorted(counts, key=lambda types: (types in NOTHING, len(types), -counts[types], types))
     return tuple(dict.fromkeys(types if isinstance(types, str) else short(types) for types in found))
 
 
@@ -152,7 +155,7 @@ def collect() -> Operators:
         versions[domain, op].append(version)
     versions["", "If"] = [s.since_version for s in defs.get_all_schemas_with_history() if s.name == "If"]
     keys = {*versions, *(("", op) for op in REASONS), *found}
-    operators = [_operator(key, sorted(versions[key]), found[key]) for key in sorted(keys, key=_order)]
+    operators = [entry(key, sorted(versions[key]), found[key]) for key in sorted(keys, key=_order)]
     opset = max(version for domain, _, version in UPGRADES if domain == "")
     return Operators(opset, MEASURED, tuple(operators), tuple(recipes()))
 
@@ -161,12 +164,13 @@ def _order(key: Key) -> tuple[str, str]:
     return key[0], key[1].lower()
 
 
-def _operator(key: Key, versions: Sequence[int], found: Found) -> Operator:
+def entry(key: Key, versions: Sequence[int], found: Found) -> Operator:
+    """The table's row of an op; `versions`: those that are read."""
     domain, op = key
     limits = [REASONS[op]] if op in REASONS and not domain else []
-    limits += (_on_targets(limit, targets) for limit, targets in found.limits.items() if limit not in limits)
+    limits += (_on_targets(limit, targets) for limit, targets in sorted(found.limits.items()) if limit not in limits)
     if found.becomes["caffe"] and not found.becomes["nnie"]:
-        limits += (f"on nnie: {reason}" for reason, _ in found.cpu.most_common(1))
+        limits += (f"on nnie: {reason}" for reason in _commonest_first(found.cpu)[:1])
     return Operator(
         op,
         domain,
@@ -180,13 +184,18 @@ def _operator(key: Key, versions: Sequence[int], found: Found) -> Operator:
     )
 
 
+def _commonest_first(counts: Counter[_Sorted]) -> list[_Sorted]:
+    """By how often, then by themselves: the order of the rows says nothing."""
+    return sorted(counts, key=lambda one: (-counts[one], one))
+
+
 def _on_targets(limit: str, targets: set[str]) -> str:
     return limit if len(targets) == len(WHOLE) else f"on {', '.join(sorted(targets))}: {limit}"
 
 
 def _read_as(op: str, found: Found) -> str:
     """The ops that take this one's place, unless some row keeps it (or, as `If`, it holds graphs of its own)."""
-    forms = [form for form, _ in found.read.most_common() if form]
+    forms = [form for form in _commonest_first(found.read) if form]
     return "" if not forms or op == "If" or any(op in form for form in forms) else short(forms[0])
 
 

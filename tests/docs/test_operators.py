@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from onnx2caffe.operators import Operators
-from tools.make_operators import collect, stale
+from tools.make_operators import Found, collect, entry, stale
 
 
 @pytest.fixture(scope="module")
@@ -19,3 +19,18 @@ def test_the_table_is_up_to_date(table):
 
 def test_every_op_is_measured_or_refused_with_a_reason(table):
     assert [entry.name for entry in table.operators if not (any(entry.becomes.values()) or entry.limits)] == []
+
+
+def test_the_order_of_the_rows_does_not_show():
+    forms = [("Scale", "ReLU"), "nothing", ("ReLU",), ("Power",), ("Scale", "Power"), ("Scale",), ("Scale",)]
+    reasons = ["b: no form", "a: no form"]
+    shown = []
+    for turn in (1, -1):
+        found = Found()
+        found.becomes["caffe"].update(forms[::turn])
+        found.cpu.update(reasons[::turn])
+        found.limits |= {reason: {"caffe"} for reason in reasons[::turn]}
+        found.read.update([("Relu",), ("Abs",)][::turn])
+        shown.append(entry(("", "Celu"), [12], found))
+    assert shown[0] == shown[1]
+    assert shown[0].becomes["caffe"] == ("Scale", "Power", "ReLU", "Scale · Power", "Scale · ReLU", "nothing")
