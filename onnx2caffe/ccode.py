@@ -15,7 +15,7 @@ from onnx2caffe.frontend import Loaded
 from onnx2caffe.runtimes import c as runtime
 from onnx2caffe.runtimes.base import Feeds
 from onnx2caffe.runtimes.tvm import Tvm
-from onnx2caffe.stages import REPORT
+from onnx2caffe.stages import FAULT
 from onnx2caffe.tvm import csource
 from onnx2caffe.tvm.csource import Interface
 from onnx2caffe.tvm.emit import Emitted
@@ -106,6 +106,6 @@ def prove(
         raise NumbersDiffer(
             f"the C computes another {broken.tensor!r} on input {broken.run + 1}: "
             f"{j.why or f'relative {j.error:.1e} where {j.allowed:.1e} is allowed'}\nnothing was written",
-            REPORT,
+            FAULT,
         )
     return proof

@@ -84,10 +84,11 @@ def compare(model: Path, prototxt: Path, caffemodel: Path, options: CompareOptio
     if own is None:
         shapes = {name: value.shape for name, value in probe.items()}
         own = map_foreign(graph, net, files, shapes, _by_tensor(options.names))
-    wanted = [*own.tensors, *(port.name for port in own.outputs)]
+    outputs = [port.name for port in own.outputs]
     half = any(probe[name].dtype == np.float16 for name in graph.heavy if name in probe)
     with candidates(options.caffe_python, options.caffe_run) as runtimes:
-        proof = prove(prototxt.parent, own, UserModel(model, wanted, half), runs, runtimes, progress=options.progress)
+        user = UserModel(model, [*own.tensors], outputs, half)
+        proof = prove(prototxt.parent, own, user, runs, runtimes, progress=options.progress)
     compared = {row.tensor for row in proof.rows}
     unmapped = [name for name in (*graph.outputs, *graph.makers) if name not in compared]
     return Comparison(proof, tuple(dict.fromkeys(unmapped)))

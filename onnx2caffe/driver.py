@@ -25,7 +25,7 @@ from onnx2caffe.passes.approximate import LoseBorders
 from onnx2caffe.passes.base import Pass
 from onnx2caffe.passes.strip_qdq import StripQdq
 from onnx2caffe.runtimes.base import Feeds, NetFiles, Runtime
-from onnx2caffe.stages import SEEDS, TOOL, Observer, complaint, plain_name, unjudged_notes, writing
+from onnx2caffe.stages import FAULT, SEEDS, TOOL, Observer, complaint, plain_name, unjudged_notes, writing
 from onnx2caffe.targets import by_name
 from onnx2caffe.targets.nnie.markers import Marks
 from onnx2caffe.targets.nnie.rules import load_rules
@@ -313,16 +313,15 @@ class _Converting:
     def _prove(self, folder: Path, written: _Written) -> Proof:
         options, export = self._options, written.export
         runs = self._runs(export.inputs)
-        wanted = [*export.tensors, *(o.name for o in export.outputs)]
+        outputs = [o.name for o in export.outputs]
         other = written.yardstick
-        model = UserModel(other.path if other else self._path, wanted, written.half and other is None)
+        path, half = (other.path, False) if other else (self._path, written.half)
+        model = UserModel(path, [*export.tensors], outputs, half)
         with candidates(options.caffe_python, options.caffe_run) as runtimes:
             try:
                 proof = prove(folder, export, model, runs, runtimes, progress=options.progress)
             except UnreadableFile as problem:
-                raise NumbersDiffer(
-                    f"the written net cannot be read back: {problem.message}", "please report this with the model"
-                ) from problem
+                raise NumbersDiffer(f"the written net cannot be read back: {problem.message}", FAULT) from problem
             if broken := proof.first_difference:
                 options.progress("looking for the step that did it")
                 step = self._culprit(folder, export, model, runs[broken.run], runtimes=runtimes, broken=broken)

@@ -15,12 +15,12 @@ from onnx2caffe.errors import Onnx2CaffeError, UsageError
 from onnx2caffe.frontend import invariants
 from onnx2caffe.verify.scores import Proof, Row
 
-__all__ = ["REPORT", "SEEDS", "TOOL", "Observer", "complaint", "plain_name", "sha256", "unjudged_notes", "writing"]
+__all__ = ["FAULT", "SEEDS", "TOOL", "Observer", "complaint", "plain_name", "sha256", "unjudged_notes", "writing"]
 
 SEEDS = (0, 1, 2)
 """The structured inputs of every proof."""
 
-REPORT = "please report this with the model"
+FAULT = "this is a fault of onnx2caffe, not of the model"
 TOOL = f"onnx2caffe {__version__}"
 
 
@@ -68,9 +68,7 @@ class Observer:
             try:
                 invariants.check(model)
             except invariants.NotCanonical as problem:
-                raise Onnx2CaffeError(
-                    f"after {step}: {problem.message}", "please report this with the model"
-                ) from problem
+                raise Onnx2CaffeError(f"after {step}: {problem.message}", FAULT) from problem
 
     @staticmethod
     def _save(folder: Path, stem: str, model: ir.Model) -> None:
@@ -103,4 +101,4 @@ def complaint(proof: Proof, broken: Row, step: str, unproved: str) -> tuple[str,
         step,
         "nothing was written",
     ]
-    return "\n".join(lines), f"{REPORT}; {unproved} writes the files unproved"
+    return "\n".join(lines), f"{FAULT}; {unproved} writes the files unproved"

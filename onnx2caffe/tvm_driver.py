@@ -21,7 +21,7 @@ from onnx2caffe.passes.base import Pass
 from onnx2caffe.runtimes import tvm as runtime
 from onnx2caffe.runtimes.base import Feeds
 from onnx2caffe.runtimes.tvm import Tvm
-from onnx2caffe.stages import REPORT, SEEDS, TOOL, Observer, plain_name, sha256, unjudged_notes, writing
+from onnx2caffe.stages import FAULT, SEEDS, TOOL, Observer, plain_name, sha256, unjudged_notes, writing
 from onnx2caffe.tvm import stops, targets
 from onnx2caffe.tvm.emit import Emitted, emit
 from onnx2caffe.tvm.registry import DIALECTS
@@ -225,7 +225,7 @@ class _Exporting:
             tvm.load(program.to_json(), program.arrays)
         except runtime.CallFault as fault:
             call = program.calls[fault.number]
-            raise NumbersDiffer(f"node {call.node!r}: {call.fn}: {fault}\nnothing was written", REPORT) from fault
+            raise NumbersDiffer(f"node {call.node!r}: {call.fn}: {fault}\nnothing was written", FAULT) from fault
         return self._prove(tvm, loaded, emitted) if self._options.compare else None
 
     def _runs(self, loaded: Loaded) -> list[Feeds]:
@@ -234,7 +234,7 @@ class _Exporting:
     def _prove(self, tvm: Tvm, loaded: Loaded, emitted: Emitted) -> Proof:
         tensors, runs = _watched(emitted), self._runs(loaded)
         outputs = [output.name for output in loaded.outputs]
-        model = UserModel(self._path, [*tensors, *outputs], loaded.half)
+        model = UserModel(self._path, [*tensors], outputs, loaded.half)
         ports = [
             proving.Port(value.name or "", given.type.dtype, given.type.shape)
             for value, given in zip(loaded.model.graph.inputs, emitted.program.inputs, strict=True)
@@ -254,7 +254,7 @@ class _Exporting:
         code = ccode.write(tvm, loaded, emitted, folder, name=self._name, opt_level=self._options.opt_level)
         if proof is None:
             return code, None
-        model = UserModel(self._path, [output.name for output in loaded.outputs], loaded.half)
+        model = UserModel(self._path, (), [output.name for output in loaded.outputs], loaded.half)
         run = ccode.prove(code, folder, model, self._runs(loaded), self._options.progress)
         if run is None:
             loaded.notes.append(Note("warning", "the C was not run: there is no C compiler here (apt-get install gcc)"))
@@ -272,7 +272,7 @@ class _Exporting:
             f"replayed, the first step that breaks a tensor is: {culprit.step} ({culprit.tensor!r})",
             "nothing was written",
         ]
-        return "\n".join(lines), f"{REPORT}; --no-compare writes the files unproved"
+        return "\n".join(lines), f"{FAULT}; --no-compare writes the files unproved"
 
     def _write(self, tvm: Tvm, folder: Path, library: str) -> dict[str, str]:
         """Write the module and what was built; the files' names by what they are."""

@@ -71,9 +71,9 @@ def session(
 
 
 class Reference:
-    """The user's model as it is, with inner tensors of its top-level graph as further outputs.
+    """The user's model as it is, with tensors of its top-level graph, inner ones or inputs, as further outputs.
 
-    `wanted` names those tensors; names the graph does not produce are left out. With `widen`, float16 and
+    `wanted` names those tensors; names the graph does not have are left out. With `widen`, float16 and
     bfloat16 are read as float32: what a right conversion of a half model computes. `rewrite` changes the model before
     it is run. `threads` as for `session`.
 
@@ -154,8 +154,9 @@ class Reference:
 
 
 def _add_outputs(graph: onnx.GraphProto, names: Sequence[str]) -> None:
-    """Make tensors that nodes of the graph produce its outputs; their types are for onnxruntime to infer."""
-    produced = {name for node in graph.node for name in node.output if name}
+    """Make tensors of the graph its outputs; the types of inner ones are for onnxruntime to infer."""
+    given = {value.name for value in (*graph.input, *graph.initializer)}
+    produced = {name for node in graph.node for name in node.output if name} | given
     have = {output.name for output in graph.output}
     for name in dict.fromkeys(names):
         if name in produced - have:

@@ -21,11 +21,19 @@ _ROUGH_SHAKE = 1e-4
 
 
 class UserModel:
-    """The user's file in onnxruntime. `half`: it computes in float16, so its float32 reading is the fine yardstick."""
+    """The user's file in onnxruntime.
 
-    def __init__(self, source: Path | bytes, wanted: Sequence[str], half: bool = False) -> None:
+    `tensors`: inner ones to know; an input among them says nothing. `outputs`: to know whatever they are, also an
+    input or a constant. `half`: the file computes in float16, so its float32 reading is the fine yardstick.
+    """
+
+    def __init__(
+        self, source: Path | bytes, tensors: Sequence[str], outputs: Sequence[str] = (), half: bool = False
+    ) -> None:
         self._source = source
         self._half = half
+        computed = {name for node in self._graph.node for name in node.output}
+        wanted = [*(name for name in tensors if name in computed), *outputs]
         self._fine = Reference(source, wanted, widen=half)
         self._coarse = Reference(source, wanted) if half else None
         self._rounded = Reference(source, wanted, widen=half, rewrite=round_otherwise)

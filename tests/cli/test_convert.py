@@ -74,6 +74,16 @@ def test_map_holds_what_the_format_says(cli, model, tmp_path):
     assert "n_c1" in {node for nodes in document["layers"].values() for node in nodes}
 
 
+@pytest.mark.parametrize("target", ["nnie", "caffe", "bvlc"])
+@pytest.mark.parametrize("constant", [False, True])
+def test_an_output_that_is_an_input_or_a_constant_is_compared_too(cli, model, target, constant):
+    name = onnx.load(model).graph.initializer[0].name if constant else "x"
+    ran = cli("convert", model, "--target", target, "--output", name, "--output", "prob", *FAST)
+    assert ran.code == 0
+    assert "warning" not in ran.err
+    assert [line.split()[-1] for line in ran.out.splitlines() if line.split()[0] in (name, "prob")] == ["equal"] * 2
+
+
 def test_prototxt_says_where_it_comes_from(cli, model, tmp_path):
     cli("convert", model, "--target", "bvlc", *UNPROVED)
     head = (tmp_path / "classifier" / "classifier.prototxt").read_text().splitlines()[:2]

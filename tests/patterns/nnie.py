@@ -77,7 +77,7 @@ def judge(pattern: Pattern, folder: Path, runtimes: Sequence[Runtime]) -> Row:
 def _proof(path: Path, map_file: Path, runtimes: Sequence[Runtime]) -> Proof:
     export = mapfile.read(map_file)
     half = any(note.text.startswith("float16") for note in export.notes)
-    model = UserModel(path, [*export.tensors, *(output.name for output in export.outputs)], half)
+    model = UserModel(path, [*export.tensors], [output.name for output in export.outputs], half)
     return prove(map_file.parent, export, model, list(all_runs(export.inputs, SEEDS)), runtimes)
 
 

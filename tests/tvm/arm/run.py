@@ -74,7 +74,7 @@ def _judged(path: Path, scratch: Path, apps: dict[str, Path]) -> Iterator[tuple[
     exported = onnx2caffe.export_tvm(path, folder, target="c")
     feeds = {port.name: structured(port.shape, 0) for port in exported.inputs}
     names = [port.name for port in exported.outputs]
-    samples = UserModel(path, names, False).sample(feeds, names)
+    samples = UserModel(path, (), names).sample(feeds, names)
 
     def judged(values: list[Array]) -> list[Judgement]:
         return [judge(samples[name], value) for name, value in zip(names, values, strict=True)]
