@@ -12,7 +12,7 @@ from onnx2caffe.caffe.layers.base import Layer, LayerError
 from onnx2caffe.caffe.layers.codec import UNSET, Codec, Plain
 from onnx2caffe.caffe.proto import Message, message
 
-__all__ = ["from_message", "take_foreign_fields", "to_message"]
+__all__ = ["from_message", "parameter_names", "take_foreign_fields", "to_message"]
 
 _COMMON = frozenset(
     ["name", "type", "bottom", "top", "blobs", "include", "exclude", "phase", "loss_weight", "param", "propagate_down"]
@@ -82,6 +82,11 @@ def _foreign(cls: type[Layer], body: Message) -> list[str]:
     for _, codec in _parameters(cls):
         read.update(codec.fields)
     return [f.name for f, value in body.ListFields() if f.name not in read and value != f.default_value]
+
+
+def parameter_names(cls: type[Layer]) -> list[str]:
+    """The fields of a layer type that are parameters."""
+    return [field.name for field, _ in _parameters(cls)]
 
 
 def _parameters(cls: type[Layer]) -> Iterator[tuple[dataclasses.Field[Any], Codec]]:

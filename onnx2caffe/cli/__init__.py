@@ -67,7 +67,7 @@ def _internal(problem: Exception) -> Onnx2CaffeError:
     """A fault of ours, which must not look like the user's."""
     error = Onnx2CaffeError(
         f"internal error: {type(problem).__name__}: {problem}",
-        "this is a fault of onnx2caffe, please report it with the output of --debug",
+        "this is a fault of onnx2caffe, not of the model; --debug shows where",
     )
     error.__cause__ = problem
     return error

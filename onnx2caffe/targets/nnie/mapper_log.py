@@ -49,7 +49,11 @@ def _finding(said: _Said, rule: Rule | None, file: str, nodes: tuple[str, ...]) 
     parser = _PARSER.search(said.function)
     where = f" (type {parser[1]})" if parser else ""
     severity = "slow" if said.kind == "WARNING" else "refused"
-    remedy = "" if severity == "slow" else "a message nobody has told us yet: please report it with the layer's text"
+    remedy = (
+        ""
+        if severity == "slow"
+        else "compare the layer with the rules' page; a rule of your own (--rules, when = { log = '…' }) can name it"
+    )
     text = f"a message of the mapper's that no rule knows{where}"
     return Finding("", severity, said.layer, file, said.line, text, said.text, remedy, nodes=nodes)
 

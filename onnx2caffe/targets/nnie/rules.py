@@ -18,9 +18,10 @@ from typing import Any
 
 import numpy as np
 
-from onnx2caffe.caffe.layers.base import Layer
+from onnx2caffe.caffe.layers import LAYERS, Layer
+from onnx2caffe.caffe.params import parameter_names
 from onnx2caffe.caffe.site import Site
-from onnx2caffe.errors import UnreadableFile, UsageError
+from onnx2caffe.errors import UnreadableFile, UsageError, near
 from onnx2caffe.textfile import read_text
 
 __all__ = ["LAYER_RULES", "SEVERITIES", "Finding", "Rule", "layer_rule", "load_rules", "see_layer"]
@@ -223,7 +224,22 @@ def _rule(id: str, entry: Mapping[str, Any]) -> Rule:
             f"rule {id} has no condition",
             f'when = {{ types = ["Convolution"], field = "kernel_size", max = 11 }} in [{id}]',
         )
+    if "field" in rule.when:
+        _check_field(rule)
     return rule
+
+
+def _check_field(rule: Rule) -> None:
+    """Raise UsageError where a rule on a field could never find anything: a type or a field misspelt."""
+    for type in rule.when["types"]:
+        if type not in LAYERS:
+            raise UsageError(f"rule {rule.id}: the fields of type {type!r} are not known", near(type, sorted(LAYERS)))
+        known = parameter_names(LAYERS[type])
+        if rule.when["field"] not in known:
+            raise UsageError(
+                f"rule {rule.id}: {type} has no field {rule.when['field']!r}",
+                f"it has {', '.join(known) or 'none'}",
+            )
 
 
 def _has_condition(when: Mapping[str, Any]) -> bool:
