@@ -11,7 +11,7 @@ from typing import Any
 from google.protobuf import text_format
 
 from onnx2caffe.caffe.layers import LAYERS, Input, Layer, LayerError
-from onnx2caffe.caffe.layers.base import Shape
+from onnx2caffe.caffe.layers.base import Shape, check_blob
 from onnx2caffe.caffe.net import Net
 from onnx2caffe.caffe.params import from_message, take_foreign_fields
 from onnx2caffe.caffe.proto import Message, message
@@ -21,7 +21,7 @@ from onnx2caffe.caffe.upgrade import from_v1, input_layers, runs_in_test
 from onnx2caffe.errors import UnreadableFile
 from onnx2caffe.textfile import read_text
 
-__all__ = ["Site", "Sites", "of_net", "read_sites"]
+__all__ = ["Site", "Sites", "is_blob", "of_net", "read_sites"]
 
 
 @dataclass(frozen=True)
@@ -206,7 +206,7 @@ class _Reading:
             problem = problem or self._miswired(param)
             for blob in param.top:
                 self._shapes.pop(blob, None)
-            self._shapes.update(zip(param.top, tops, strict=False))
+            self._shapes.update((blob, top) for blob, top in zip(param.top, tops, strict=False) if is_blob(top))
             self._shapes |= {mark: self._shapes[top] for mark, top in marks.items() if top in self._shapes}
             self._made.update(param.top, marks)
         self._sites.append(
@@ -270,6 +270,15 @@ def _outline(type: str, layer: Layer | None, param: Message, shapes: Sequence[Sh
     if len(tops) != len(param.top):
         return tops, f"has {len(param.top)} tops, makes {len(tops)}"
     return tops, ""
+
+
+def is_blob(shape: Shape) -> bool:
+    """Whether a blob may have this shape: what a file says of a layer that the user computes need not be one."""
+    try:
+        check_blob(shape)
+    except LayerError:
+        return False
+    return True
 
 
 def _shapes_of_unknown(type: str, param: Message, shapes: Sequence[Shape]) -> Sequence[Shape]:

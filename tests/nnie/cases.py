@@ -38,6 +38,15 @@ def pool(parameters: str, shape: tuple[int, ...] = (1, 4, 8, 8)) -> str:
     return net(layer("Pooling", f"pooling_param {{ {parameters} }}"), shape=shape)
 
 
+def custom(dims: list[int]) -> str:
+    shape = " ".join(f"dim: {dim}" for dim in dims)
+    return net(
+        layer("Custom", f"custom_param {{ shape {{ {shape} }} }}"),
+        layer("ReLU", bottom="it", name="r"),
+        layer("Pooling", "pooling_param { kernel_size: 2 }", bottom="r", name="p"),
+    )
+
+
 BROKEN: list[tuple[str, str]] = [
     ("E01", one("Permute", "permute_param { order: 0 order: 3 order: 1 order: 2 }")),
     ("E01", one("Permute", "permute_param { order: 0 order: 1 }")),
@@ -92,6 +101,7 @@ BROKEN: list[tuple[str, str]] = [
     ("E15", one("Custom", "custom_param { shape { dim: 1 } } relu_param { }")),
     ("E15", one("Custom", "custom_param { shape { dim: 1 } }", top="a,b")),
     ("E15", one("Proposal", top="a,b")),
+    *(("E15", custom(dims)) for dims in ([1, 0], [1, -4], [1, 65536, 65536], [1] * 33, [2**62, 2**62])),
     ("E17", one("SoftmaxWithLoss", bottom="data,data")),
     ("E17", net(layer("ReLU", "include { phase: TRAIN }"))),
     ("E17", one("Reshape", bottom="data,data")),
@@ -170,6 +180,7 @@ CLEAN: list[tuple[str, str]] = [
     ("E14", one("PassThrough", "pass_through_param { num_output: 16 block_height: 2 block_width: 2 }")),
     ("E15", one("Custom", "custom_param { shape { dim: 1 } shape { dim: 2 } }", top="a,b")),
     ("E15", one("Proposal")),
+    ("E15", custom([1, 4, 300, 300])),
     ("E17", net(layer("ReLU", "include { phase: TEST }"))),
     ("E18", one("Slice", "slice_param { slice_point: 1 }", top="a,b")),
     ("W01", pool("pool: AVE kernel_h: 13 kernel_w: 31 stride_h: 13 stride_w: 31", (1, 4, 234, 310))),

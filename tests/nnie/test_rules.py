@@ -12,7 +12,7 @@ from onnx2caffe.targets.nnie.cfg import CFG_RULES
 from onnx2caffe.targets.nnie.examine import examine
 from onnx2caffe.targets.nnie.rules import SEVERITIES, Rule, load_rules
 from tests.nnie import test_cfg, test_mapper_log
-from tests.nnie.cases import BROKEN, CLEAN, one
+from tests.nnie.cases import BROKEN, CLEAN, custom, one
 from tests.nnie.nets import layer, net, sites
 from tests.verify.models import save
 
@@ -97,6 +97,11 @@ def test_caffes_own_refusal_is_said_once(tmp_path: Path):
     text = net(layer("Pooling", "pooling_param { kernel_size: 2 }"), layer("Eltwise", bottom="data,it", name="sum"))
     rules = [f.rule for f in examine(sites(text, tmp_path), RULES) if f.severity == "refused"]
     assert rules == ["E06"]
+
+
+def test_what_follows_an_impossible_shape_is_not_blamed(tmp_path: Path):
+    refused = [f for f in examine(sites(custom([1, 0, 4, 4]), tmp_path), RULES) if f.severity == "refused"]
+    assert [(f.rule, f.layer, f.text) for f in refused] == [("E15", "it", "shape 1x0x4x4")]
 
 
 def test_all_that_is_wrong_with_one_layer_is_found_with_its_line(tmp_path: Path):

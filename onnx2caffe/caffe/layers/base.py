@@ -28,6 +28,7 @@ __all__ = [
     "OnnxBuilder",
     "Shape",
     "axis_index",
+    "check_blob",
     "register",
     "require",
     "scalar",
@@ -111,9 +112,7 @@ class Layer:
         require(low <= len(bottoms) and (high is None or len(bottoms) <= high), f"cannot take {len(bottoms)} bottoms")
         tops = self.top_shapes(bottoms)
         for top in tops:
-            require(len(top) <= MAX_AXES, f"a blob has at most {MAX_AXES} axes, not {len(top)}")
-            require(all(d > 0 for d in top), f"top shape {top} has an empty axis")
-            require(math.prod(top) <= MAX_COUNT, f"blob {top} exceeds INT_MAX elements")
+            check_blob(top)
         return tops
 
     def top_shapes(self, bottoms: Sequence[Shape]) -> list[Shape]:
@@ -136,6 +135,13 @@ class Layer:
     def as_onnx(self, g: OnnxBuilder, bottoms: Sequence[Any]) -> Sequence[Any]:
         """The layer's meaning: ONNX nodes from bottoms to tops (one handle per top of `infer`)."""
         raise NotImplementedError
+
+
+def check_blob(shape: Shape) -> None:
+    """Raise `LayerError` for a shape that no blob has."""
+    require(len(shape) <= MAX_AXES, f"a blob has at most {MAX_AXES} axes, not {len(shape)}")
+    require(all(d > 0 for d in shape), f"top shape {shape} has an empty axis")
+    require(math.prod(shape) <= MAX_COUNT, f"blob {shape} exceeds INT_MAX elements")
 
 
 def require(condition: bool, reason: str) -> None:

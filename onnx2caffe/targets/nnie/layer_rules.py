@@ -23,7 +23,7 @@ from onnx2caffe.caffe.layers import (
     Upsample,
 )
 from onnx2caffe.caffe.layers.base import Shape
-from onnx2caffe.caffe.site import Site
+from onnx2caffe.caffe.site import Site, is_blob
 from onnx2caffe.targets.nnie.rules import Rule, layer_rule
 
 __all__: list[str] = []
@@ -131,7 +131,8 @@ def _marker(rule: Rule, site: Site) -> str | None:
         return f"field {surplus[0]}"
     if len(site.top_shapes) != len(site.tops):
         return f"{len(site.top_shapes)} shapes for {len(site.tops)} tops"
-    return None
+    odd = [_text(shape) for shape in site.top_shapes if not is_blob(shape)]
+    return f"shape {odd[0]}" if odd else None
 
 
 @layer_rule("E17")

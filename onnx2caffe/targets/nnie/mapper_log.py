@@ -17,6 +17,7 @@ __all__ = ["read_log"]
 _HEAD = re.compile(r"\b(?P<kind>ERROR|WARNING)\s*:\s*file\s*:\s*(?P<function>\S+)\s+line\s*:\s*\d+")
 _LAYER = re.compile(r"layer name\s*:\s*\[(?P<layer>[^\]]*)\]\s*\.?\s*error\s*:\s*(?P<text>.*)", re.IGNORECASE)
 _PARSER = re.compile(r"parse(\w+)Para")
+_UNKNOWN = "compare the layer with docs/nnie-rules.md; a rule of your own (--rules, when = { log = '…' }) can name it"
 _PLACEHOLDERS = {"%d": r"-?\d+", "%u": r"\d+", "%s": ".*?", "...": ".*?"}
 
 
@@ -49,11 +50,7 @@ def _finding(said: _Said, rule: Rule | None, file: str, nodes: tuple[str, ...]) 
     parser = _PARSER.search(said.function)
     where = f" (type {parser[1]})" if parser else ""
     severity = "slow" if said.kind == "WARNING" else "refused"
-    remedy = (
-        ""
-        if severity == "slow"
-        else "compare the layer with the rules' page; a rule of your own (--rules, when = { log = '…' }) can name it"
-    )
+    remedy = "" if severity == "slow" else _UNKNOWN
     text = f"a message of the mapper's that no rule knows{where}"
     return Finding("", severity, said.layer, file, said.line, text, said.text, remedy, nodes=nodes)
 
