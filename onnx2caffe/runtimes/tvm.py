@@ -17,7 +17,13 @@ from onnx2caffe.runtimes.base import Array
 from onnx2caffe.runtimes.process import Process
 from onnx2caffe.runtimes.setup.tvm import environment_python
 
-__all__ = ["CallFault", "Tvm", "find"]
+__all__ = ["CallFault", "Tvm", "find", "quick_target"]
+
+_LLVM_LEVELS = {"relay": 0, "relax": 1}
+"""How hard LLVM tries for what is run a few times only.
+
+Relay's loops are vectors before LLVM sees them; Relax' are plain, and five times slower where LLVM leaves them so.
+"""
 
 
 class CallFault(Exception):
@@ -53,6 +59,11 @@ def find(dialect: str) -> Tvm:
     if made:
         return Tvm(made, dialect)
     raise RuntimeMissing("\n".join([f"no TVM with {dialect} found", *tried]), _hint(dialect))
+
+
+def quick_target(dialect: str) -> dict[str, Any]:
+    """This machine, as the target of what is built to be run a few times only."""
+    return {"kind": "llvm", "opt-level": _LLVM_LEVELS[dialect]}
 
 
 def _hint(dialect: str) -> str:
@@ -106,6 +117,10 @@ class Tvm:
         """
         given = None if outputs is None else [dict(reference) for reference in outputs]
         self._ask({"do": "build", "target": dict(target), "opt_level": opt_level, "outputs": given})
+
+    def build_quickly(self, outputs: Sequence[Mapping[str, int]] | None = None) -> None:
+        """Compile the loaded program for this machine without optimisation; as `build`."""
+        self.build(quick_target(self.name), 0, outputs)
 
     def run(self, arrays: Sequence[Array]) -> list[Array]:
         """Run what was built last, on one array per input.

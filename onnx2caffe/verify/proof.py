@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -16,12 +16,13 @@ from onnx2caffe.mapfile import CaffeSegment, ExportMap, OnnxSegment, Promise
 from onnx2caffe.runtimes import ort
 from onnx2caffe.runtimes.base import Array, Feeds, NetFiles, Runtime, Tap
 from onnx2caffe.verify.reference import UserModel
+from onnx2caffe.verify.rounds import rounds
 from onnx2caffe.verify.scores import Progress, Proof, Scores
 
 __all__ = ["check_runtimes", "prove"]
 
-_CHUNK_BYTES = 128 * 2**20
-"""How much of a net's values is held per runtime at a time; more tensors are run in further rounds."""
+_ROUND = 32 * 2**20
+"""How many of a net's values are held per runtime at a time; more tensors are run in further rounds."""
 
 
 def check_runtimes(net: Net, runtimes: Iterable[Runtime]) -> None:
@@ -105,7 +106,9 @@ class _Proving:
             for name, place in segment.outputs.items()
             if name not in places
         }
-        for chunk in self._chunks(places):
+        shapes = {name: place.shape for name, place in places.items()}
+        for names in rounds(shapes, self._model.order, _ROUND // len(self._runs)):
+            chunk = {name: places[name] for name in names}
             taps = sorted({_tap(place) for place in chunk.values()}, key=lambda tap: (tap.blob, tap.layer))
             results = {r.name: self._run_caffe(r, segment, files, taps) for r in self._runtimes}
             named = {name: place.layer or writers.get(place.blob, "") for name, place in chunk.items()}
@@ -127,19 +130,6 @@ class _Proving:
             for values in self._values[runtime.name]
         ]
         return runtime.run(files, feeds, taps)
-
-    def _chunks(self, places: Mapping[str, Promise]) -> Iterator[dict[str, Promise]]:
-        order = self._model.order
-        chunk: dict[str, Promise] = {}
-        size = 0
-        for name in sorted(places, key=lambda n: order.get(n, len(order))):
-            size += 4 * len(self._runs) * int(np.prod(places[name].shape, dtype=np.int64))
-            if chunk and size > _CHUNK_BYTES:
-                yield chunk
-                chunk, size = {}, 0
-            chunk[name] = places[name]
-        if chunk:
-            yield chunk
 
     def _onnx(self, number: int, segment: OnnxSegment) -> None:
         self._progress(f"running {segment.file} in onnxruntime")

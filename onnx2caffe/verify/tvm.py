@@ -11,11 +11,13 @@ from onnx2caffe.canon import Shape
 from onnx2caffe.runtimes.base import Array, Feeds
 from onnx2caffe.runtimes.tvm import Tvm
 from onnx2caffe.verify.reference import UserModel
+from onnx2caffe.verify.rounds import rounds
 from onnx2caffe.verify.scores import Progress, Proof, Scores
 
 __all__ = ["Port", "Watched", "prove_program"]
 
-_HOST = {"kind": "llvm"}
+_ROUND = 128 * 2**20
+"""How many values a build may give; more tensors are built and run in further rounds."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +50,8 @@ def prove_program(
 ) -> Proof:
     """Build the loaded program for this machine without optimisation, run it, and judge every tensor.
 
+    All in one build, unless the tensors are too many for memory.
+
     Args:
         tvm: holds the program.
         inputs: of the program, in order.
@@ -63,17 +67,19 @@ def prove_program(
 
     """
     known = {name: watched for name, watched in tensors.items() if name in model.known}
-    places = list(dict.fromkeys(tuple(watched.reference.items()) for watched in known.values()))
-    progress(f"building for this machine in {tvm.name}")
-    tvm.build(_HOST, 0, [dict(place) for place in places])
     scores = Scores(model, runs, outputs, progress)
     where = {name: (watched.maker, str(number)) for number, (name, watched) in enumerate(known.items())}
-    for run, feeds in enumerate(runs):
-        progress(f"running in {tvm.name}")
-        values = tvm.run([_fed(port, feeds) for port in inputs])
-        by_place = dict(zip(places, values, strict=True))
-        found = {name: _shaped(by_place[tuple(w.reference.items())], w.shape) for name, w in known.items()}
-        scores.add(run, {tvm.name: found}, where)
+    for names in rounds({name: watched.shape for name, watched in known.items()}, model.order, _ROUND):
+        some = {name: known[name] for name in names}
+        places = list(dict.fromkeys(tuple(watched.reference.items()) for watched in some.values()))
+        progress(f"building for this machine in {tvm.name}")
+        tvm.build_quickly([dict(place) for place in places])
+        for run, feeds in enumerate(runs):
+            progress(f"running in {tvm.name}")
+            values = tvm.run([_fed(port, feeds) for port in inputs])
+            by_place = dict(zip(places, values, strict=True))
+            found = {name: _shaped(by_place[tuple(w.reference.items())], w.shape) for name, w in some.items()}
+            scores.add(run, {tvm.name: found}, {name: where[name] for name in names})
     return scores.proof({tvm.name: tvm.version()})
 
 

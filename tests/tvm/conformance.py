@@ -3,6 +3,7 @@
 
     python -m tests.tvm.conformance            print the counts and rewrite conformance.tsv (hours)
     python -m tests.tvm.conformance --check    fail where an outcome is worse than conformance.tsv says
+    python -m tests.tvm.conformance --merge    put what a stopped run has done into conformance.tsv
 
 What is done stands in build/conformance-tvm.tsv, where the next start goes on (delete it to begin anew). Outcomes of
 ours: equal · refused (a named reason) · differs (silently wrong) · failed (any other error); of the importer: equal ·
@@ -240,13 +241,31 @@ def summary(rows: Sequence[Row]) -> Iterator[str]:
         yield f"{suite:18} {dialect} only ours equal: {ahead}, only the importer: {behind}"
 
 
+def checked(rows: Sequence[Row]) -> int:
+    """Say what rows hold and where they fell behind the table; the exit code."""
+    behind = worse(rows, rows_of(TABLE))
+    print(*summary(rows), *behind, sep="\n")
+    return 1 if behind or any(map(bad, rows)) else 0
+
+
+def merged(rows: Sequence[Row]) -> int:
+    """Say what rows hold, and put them into the table; the exit code."""
+    table = rows_of(TABLE) | {(row.suite, row.name, row.dialect): row for row in rows}
+    TABLE.write_text("\n".join([HEADER, *sorted(row.line() for row in table.values())]) + "\n")
+    print(*summary(rows), sep="\n")
+    return 1 if any(map(bad, rows)) else 0
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--check", action="store_true", help="compare with conformance.tsv instead of rewriting it")
+    parser.add_argument("--merge", action="store_true", help="run nothing: take what is done into conformance.tsv")
     parser.add_argument("--suite", action="append", choices=["corpus", *CASES], help="(default: all)")
     parser.add_argument("--dialect", action="append", choices=DIALECTS, help="(default: both)")
     parser.add_argument("--only", default="", help="cases whose name holds this text")
     options = parser.parse_args()
+    if options.merge:
+        return merged(list(rows_of(DONE).values()))
     suites = options.suite or [*CASES, *(["corpus"] if CORPUS.is_dir() else [])]
     rows = []
     DONE.parent.mkdir(exist_ok=True)
@@ -260,15 +279,9 @@ def main() -> int:
                 print(row.line(), file=done, flush=True)
             if bad(row):
                 print(row.line(), flush=True)
-    print(*summary(rows), sep="\n")
-    table = rows_of(TABLE)
-    behind = worse(rows, table) if options.check else []
-    if not options.check:
-        table |= {(row.suite, row.name, row.dialect): row for row in rows}
-        TABLE.write_text("\n".join([HEADER, *sorted(row.line() for row in table.values())]) + "\n")
+    code = checked(rows) if options.check else merged(rows)
     DONE.unlink()
-    print(*behind, sep="\n")
-    return 1 if behind or any(map(bad, rows)) else 0
+    return code
 
 
 if __name__ == "__main__":

@@ -57,7 +57,10 @@ class Importer:
         alarm = threading.Timer(_SECONDS, worker._process.kill)
         alarm.start()
         try:
-            worker.send({"path": str(path), "names": list(feeds)}, list(feeds.values()))
+            worker.send(
+                {"path": str(path), "names": list(feeds), "target": tvm.quick_target(self._dialect)},
+                list(feeds.values()),
+            )
             return worker.receive()[1]
         except _Refusal:
             raise

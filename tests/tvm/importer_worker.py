@@ -1,6 +1,7 @@
 """TVM's own ONNX importer, for `tests.tvm.importer`. Run by path with a Python that has TVM and onnx, and the dialect.
 
-A request is {"path": of a model} with its feeds; the answer {"done": true} with the outputs, or {"refused": text}.
+A request is {"path": of a model, "names": of its feeds, "target": TVM's} with the feeds; the answer {"done": true} with
+the outputs, or {"refused": text}.
 """
 
 from __future__ import annotations
@@ -17,17 +18,18 @@ from frames import Channel
 from tvm_program import last_words
 
 
-def relay(model, feeds, opt_level):
+def relay(model, feeds, target, opt_level):
     """The importer's module, built for this machine: what runs it, and what runs it and gives the outputs."""
     import tvm
     from tvm import relay as dialect
     from tvm.contrib import graph_executor
+    from tvm_relay import context
 
     shapes = {name: array.shape for name, array in feeds.items()}
     dtypes = {name: str(array.dtype) for name, array in feeds.items()}
     module, weights = dialect.frontend.from_onnx(model, shape=shapes, dtype=dtypes, freeze_params=True)
-    with tvm.transform.PassContext(opt_level=opt_level, config={"tir.disable_cse_tir": True}):
-        library = dialect.build(module, target="llvm", params=weights)
+    with context(opt_level):
+        library = dialect.build(module, target=tvm.target.Target(target), params=weights)
     runner = graph_executor.GraphModule(library["default"](tvm.cpu()))
     named = {parameter.name_hint for parameter in module["main"].params}
     for name, array in feeds.items():
@@ -41,7 +43,7 @@ def relay(model, feeds, opt_level):
     return runner.run, outputs
 
 
-def relax(model, feeds, opt_level):
+def relax(model, feeds, target, opt_level):
     """The importer's module, built for this machine: what runs it, and what runs it and gives the outputs."""
     import tvm
     from tvm import relax as dialect
@@ -51,7 +53,7 @@ def relax(model, feeds, opt_level):
     module = from_onnx(model, shape_dict=shapes, dtype_dict={name: str(array.dtype) for name, array in feeds.items()})
     module = dialect.transform.DecomposeOpsForInference()(module)
     with tvm.transform.PassContext(opt_level=opt_level):
-        executable = tvm.compile(module, target=tvm.target.Target({"kind": "llvm"}))
+        executable = tvm.compile(module, target=tvm.target.Target(target))
     machine = dialect.VirtualMachine(executable, tvm.cpu())
     by_name = {re.sub(r"\W", "_", name): tvm.runtime.tensor(array) for name, array in feeds.items()}
     given = [by_name[re.sub(r"\W", "_", parameter.name)] for parameter in module["main"].params]
@@ -79,7 +81,7 @@ def main() -> None:
         header, arrays = request
         try:
             feeds = dict(zip(header["names"], arrays, strict=True))
-            _, outputs = IMPORTERS[dialect](onnx.load(header["path"]), feeds, 0)
+            _, outputs = IMPORTERS[dialect](onnx.load(header["path"]), feeds, header["target"], 0)
             channel.send({"done": True}, outputs())
         except Exception as problem:
             channel.send({"refused": last_words(problem)})

@@ -47,7 +47,7 @@ def main() -> None:
     own = {name.removeprefix("own/"): arrays[name] for name in arrays.files if name.startswith("own/")}
     given = {name.removeprefix("model/"): arrays[name] for name in arrays.files if name.startswith("model/")}
     ours = {"relay": relay, "relax": relax}[dialect](library, own)
-    theirs, _ = IMPORTERS[dialect](onnx.load(model), given, int(opt_level))
+    theirs, _ = IMPORTERS[dialect](onnx.load(model), given, {"kind": "llvm"}, int(opt_level))
     times = {"ours": [], "theirs": []}
     ours(), theirs()
     for number in range(int(rounds)):

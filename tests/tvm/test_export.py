@@ -18,6 +18,7 @@ from onnx2caffe.mapfile import Place, TvmSegment
 from onnx2caffe.runtimes.workers.tvm_program import saved
 from onnx2caffe.tvm import registry
 from onnx2caffe.tvm.registry import DIALECTS
+from onnx2caffe.verify import tvm as proving
 
 
 @pytest.fixture
@@ -99,6 +100,18 @@ def test_an_export_replaces_the_one_before(model, tmp_path, running) -> None:
         p.name for p in (*export.files.values(), export.map_file)
     )
     assert "library" not in export.files
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_what_memory_does_not_hold_is_compared_in_rounds(model, dialect, tmp_path, running, monkeypatch) -> None:
+    running(dialect)
+    said: list[str] = []
+    options = {"dialect": dialect, "compile": False, "force": True, "progress": said.append}
+    whole = onnx2caffe.export_tvm(model, tmp_path / "out", **options).proof
+    monkeypatch.setattr(proving, "_ROUND", 500)  # `a` and `b`, or one of the others
+    parts = onnx2caffe.export_tvm(model, tmp_path / "out", **options).proof
+    assert sum(text.startswith("building") for text in said) == 1 + 3
+    assert [(row.tensor, row.judgement) for row in parts.rows] == [(row.tensor, row.judgement) for row in whole.rows]
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,13 +26,19 @@ os.environ.setdefault("TOPHUB_LOCATION", "NONE")  # else every build tries to do
 import tvm
 from tvm import relay
 from tvm.contrib import cc, graph_executor
+from tvm.relay.backend import te_compiler
 
-__all__ = ["Module"]
+__all__ = ["Module", "context"]
+
+te_compiler.libinfo = functools.cache(te_compiler.libinfo)  # asked for every size of every shape, and slow
 
 _CONFIG = {
     # Common subexpressions become `let`s, for which this TVM writes debug records that newer LLVMs refuse.
     "tir.disable_cse_tir": True,
 }
+
+_QUADRATIC = ["SimplifyExpr", "SimplifyExprPostAlterOp"]
+"""Passes that infer the types of the whole module anew at every match."""
 
 _CONFIG_C = {
     **_CONFIG,
@@ -140,7 +147,7 @@ class Module:
     def build(self, target: dict[str, Any], opt_level: int, outputs: list[dict[str, int]] | None) -> None:
         """Compile; `outputs`: other results than the program's own."""
         module = self._module(self._wanted(outputs), bare=True)
-        with tvm.transform.PassContext(opt_level=opt_level, config=_CONFIG):
+        with context(opt_level):
             self._library = relay.build(module, target=tvm.target.Target(target), params=self._weights)
 
     def run(self, arrays: list[Any]) -> list[Any]:
@@ -174,6 +181,12 @@ class Module:
                 executor=relay.backend.Executor("aot", _AHEAD_OF_TIME),
             )
         library.export_library(path)
+
+
+def context(opt_level: int) -> Any:
+    """How to compile; at level 0 in a time that grows with the module, not with its square."""
+    skipped = [] if opt_level else _QUADRATIC
+    return tvm.transform.PassContext(opt_level=opt_level, config=_CONFIG, disabled_pass=skipped)
 
 
 def _from_libm(name: str) -> None:
