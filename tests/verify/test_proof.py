@@ -74,7 +74,7 @@ def test_tensors_swapped_at_a_border_differ(cut, tmp_path):
 
 def test_small_chunks_say_the_same(cut, tmp_path, monkeypatch):
     whole = run(*cut, tmp_path)
-    monkeypatch.setattr("onnx2caffe.verify.proof._CHUNK_BYTES", 1)
+    monkeypatch.setattr("onnx2caffe.verify.proof._ROUND", 1)
     assert run(*cut, tmp_path).rows == whole.rows
 
 
