@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from onnx2caffe.frontend.load import NEWEST_OPSET, OLDEST_OPSET, GivenNode, Loaded, TensorInfo, from_proto, load
+from onnx2caffe.frontend.load import NEWEST_OPSET, GivenNode, Loaded, TensorInfo, from_proto, load
 
-__all__ = ["NEWEST_OPSET", "OLDEST_OPSET", "GivenNode", "Loaded", "TensorInfo", "from_proto", "load"]
+__all__ = ["NEWEST_OPSET", "GivenNode", "Loaded", "TensorInfo", "from_proto", "load"]

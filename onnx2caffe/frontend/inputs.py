@@ -75,11 +75,17 @@ def fix_inputs(
     return fixed, notes
 
 
-def _dtype(proto: onnx.ValueInfoProto) -> ir.DataType:
-    if not proto.type.HasField("tensor_type"):
+def _tensor(proto: onnx.ValueInfoProto) -> onnx.TypeProto.Tensor:
+    """The type of a tensor, or of what an optional holds: a net is always given its inputs."""
+    given = proto.type.optional_type.elem_type if proto.type.HasField("optional_type") else proto.type
+    if not given.HasField("tensor_type"):
         kind = (proto.type.WhichOneof("value") or "value without a type").removesuffix("_type")
         raise Unsupported(f"input {proto.name!r} is a {kind}, not a tensor")
-    kind = proto.type.tensor_type.elem_type
+    return given.tensor_type
+
+
+def _dtype(proto: onnx.ValueInfoProto) -> ir.DataType:
+    kind = _tensor(proto).elem_type
     if kind == onnx.TensorProto.UNDEFINED or kind not in onnx.TensorProto.DataType.values():
         raise UnreadableFile(f"input {proto.name!r} has no element type that is known ({kind})")
     if kind in _NO_NUMBERS:
@@ -88,7 +94,7 @@ def _dtype(proto: onnx.ValueInfoProto) -> ir.DataType:
 
 
 def _dims(proto: onnx.ValueInfoProto) -> list[int | str] | None:
-    tensor = proto.type.tensor_type
+    tensor = _tensor(proto)
     if not tensor.HasField("shape"):
         return None
     return [

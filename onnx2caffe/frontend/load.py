@@ -24,10 +24,10 @@ from onnx2caffe.frontend.structure import check_names, choose_outputs, computed,
 from onnx2caffe.frontend.walk import Scope, Walk
 from onnx2caffe.frontend.wire import Damaged, without_payloads
 
-__all__ = ["NEWEST_OPSET", "OLDEST_OPSET", "GivenNode", "Loaded", "TensorInfo", "from_proto", "load"]
+__all__ = ["NEWEST_OPSET", "GivenNode", "Loaded", "TensorInfo", "from_proto", "load"]
 
-OLDEST_OPSET, NEWEST_OPSET = 6, 28
-"""The versions of ai.onnx whose ops have been read (onnx 1.23)."""
+NEWEST_OPSET = 28
+"""The newest version of ai.onnx whose ops have been read (onnx 1.23)."""
 
 _IR_VERSION = 10
 """Read by every onnxruntime that knows opset 23."""
@@ -89,7 +89,7 @@ def load(
         UnreadableFile: no ONNX model, or a damaged one; external data missing, too short or outside the model's folder.
         UsageError: `input_shapes` or `outputs` do not fit the model.
         FreeDimension: an input dimension other than the batch is free.
-        Unsupported: an opset outside 7 … 28, or an input that is no tensor.
+        Unsupported: an opset beyond 28, or an input that is no tensor.
 
     """
     path = Path(path)
@@ -189,11 +189,6 @@ def _opsets(proto: onnx.ModelProto) -> dict[str, int]:
         raise Unsupported(
             f"the model uses opset {version} of ai.onnx; {NEWEST_OPSET} is the newest tested here",
             f"export it with opset {NEWEST_OPSET} or older, or update onnx2caffe",
-        )
-    if version < OLDEST_OPSET:
-        raise Unsupported(
-            f"the model uses opset {version} of ai.onnx; {OLDEST_OPSET} is the oldest read here",
-            "bring it to a newer one: onnx.version_converter.convert_version(model, 13)",
         )
     return found
 

@@ -1,13 +1,15 @@
 """One forward walk over the user's nodes that builds the canonical model.
 
 Each node is read by the upgrade registered for its op and version; shapes are inferred and constants folded as nodes
-are built, so every upgrade sees static shapes. Functions, constant `If`s and sequences disappear here: the walk goes
-into them. A node without canonical form is kept as it is, *opaque*, with the reason.
+are built, so every upgrade sees static shapes. Functions, `If`s and sequences disappear here: the walk goes into them,
+and where a condition depends on data, into both branches, of which `Where` chooses. A node without canonical form is
+kept as it is, *opaque*, with the reason.
 """
 
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -27,6 +29,9 @@ from onnx2caffe.frontend.structure import live, node_label
 from onnx2caffe.frontend.upgrade import INLINED, REASONS, UPGRADES
 
 __all__ = ["Scope", "Walk"]
+
+_OLDEST = 6
+"""Of opsets before it only the ops are read that this one still has."""
 
 _DEPTH = 64
 """Functions nested deeper than this call each other."""
@@ -209,10 +214,19 @@ class Walk:
         self, proto: onnx.NodeProto, scope: Scope, inputs: Sequence[Entry | None], label: str, origin: str
     ) -> list[Entry | None]:
         condition = inputs[0] if inputs else None
-        array = canon.const(condition) if isinstance(condition, ir.Value) else None
-        if array is None or array.size != 1:
+        if not isinstance(condition, ir.Value) or not _static(condition) or math.prod(canon.shape(condition)) != 1:
+            raise Opaque("its condition is no single value")
+        array = canon.const(condition)
+        if array is not None:
+            return self._branch("then_branch" if array.reshape(()) else "else_branch", proto, scope, label, origin)
+        start = len(self._builder.nodes)
+        branches = [self._branch(name, proto, scope, label, origin) for name in ("then_branch", "else_branch")]
+        if not all(map(_alike, *branches)) or any(map(canon.is_opaque, self._builder.nodes[start:])):
             raise Opaque("its condition depends on data")
-        branch = "then_branch" if array.reshape(()) else "else_branch"
+        scalar = self._builder.reshape(condition, ())
+        return [self._builder.op("Where", scalar, *map(self._as_value, pair)) for pair in zip(*branches, strict=True)]
+
+    def _branch(self, branch: str, proto: onnx.NodeProto, scope: Scope, label: str, origin: str) -> list[Entry | None]:
         graph = next((a.g for a in proto.attribute if a.name == branch), None)
         if graph is None:
             raise Opaque(f"it has no {branch}")
@@ -367,7 +381,9 @@ def _unknown(domain: str, op_type: str, version: int, opsets: Mapping[str, int])
             else (f"{domain}.{op_type} is unknown here")
         )
     if any(op == op_type and d == "" for d, op, _ in UPGRADES):
-        return f"version {version} of {op_type} (ai.onnx {opsets.get('')}) has not been read"
+        opset = opsets.get("", canon.OPSET)
+        help_ = "; onnx.version_converter may bring the model to a newer one" if opset < _OLDEST else ""
+        return f"version {version} of {op_type} (ai.onnx {opset}) has not been read{help_}"
     return REASONS.get(op_type, f"{op_type} has no canonical form")
 
 
@@ -388,6 +404,13 @@ def _need_static(inputs: Sequence[Entry | None]) -> None:
         for value in entry if isinstance(entry, tuple) else (entry,):
             if value is not None and not _static(value):
                 raise Opaque(f"its input {value.name!r} has no static shape")
+
+
+def _alike(a: Entry | None, b: Entry | None) -> bool:
+    """Whether both are tensors of one type."""
+    if not isinstance(a, ir.Value) or not isinstance(b, ir.Value) or not _static(a) or not _static(b):
+        return False
+    return canon.dtype(a) == canon.dtype(b) and canon.shape(a) == canon.shape(b)
 
 
 def _static(value: ir.Value) -> bool:

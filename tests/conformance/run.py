@@ -74,6 +74,8 @@ def judge(
 ) -> Row:
     """Convert, run, compare."""
     row = (sample.suite, sample.name, sample.op, target.name)
+    if why := sample.left_out():
+        return Row(*row, "refused", why)
     try:
         shapes = {n: v.shape for n, v in sample.feeds.items() if isinstance(v, np.ndarray)}
         written = convert(sample.model, target, folder, shapes)

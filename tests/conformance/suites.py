@@ -49,7 +49,10 @@ COMPUTED = frozenset(
 
 @dataclass(frozen=True)
 class Sample:
-    """A model with one set of inputs and the outputs its suite expects (None where the suite has none)."""
+    """A model with one set of inputs and the outputs its suite expects (None where the suite has none).
+
+    A feed that is None leaves out an optional input, which no net can do without.
+    """
 
     suite: str
     name: str
@@ -57,6 +60,11 @@ class Sample:
     model: onnx.ModelProto
     feeds: dict[str, Any]
     expected: list[Any] | None
+
+    def left_out(self) -> str:
+        """What to say of an input that the case leaves out; "" if there is none."""
+        missing = [name for name, value in self.feeds.items() if value is None]
+        return f"the optional input {missing[0]!r} is left out, without which no net runs" if missing else ""
 
 
 def samples(suite: str) -> Iterator[Sample]:

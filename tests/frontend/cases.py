@@ -61,7 +61,10 @@ def ints(*shape: int, low: int = -5, high: int = 6, dtype: type = np.int64) -> n
     return np.random.default_rng(sum(shape) + 1).integers(low, high, shape).astype(dtype)
 
 
+TRAINING = "ai.onnx.preview.training"
 X = f(2, 3, 5, 6)
+TONES = f(2, 4, 3, 2, low=-0.3, high=0.3)
+"""Small: onnxruntime's Fourier transform is less exact than the others."""
 POSITIVE = f(2, 3, 5, low=0.2, high=4.0)
 UNIT = f(2, 3, 4, low=-0.9, high=0.9)
 
@@ -388,6 +391,16 @@ def products() -> list[Case]:
         Case("CausalConvWithState", (27,), (f(2, 3, 6), w(3, 1, 4))),
         Case("NegativeLogLikelihoodLoss", (12, 13, 22), (f(3, 5), ints(3, low=0, high=5))),
         Case("SoftmaxCrossEntropyLoss", (12, 13), (f(3, 5), ints(3, low=0, high=5))),
+        Case("DFT", (17,), (TONES, scalar(5, np.int64)), {"axis": 2}),
+        Case("DFT", (20,), (TONES[..., :1],), {"onesided": 1}),
+        Case("DFT", (20,), (TONES, None, scalar(-3, np.int64)), {"inverse": 1}),
+        Case("STFT", (17,), (f(2, 20, 1, low=-0.3, high=0.3), scalar(3, np.int64), w(8))),
+        Case(
+            "STFT",
+            (17,),
+            (f(1, 12, 1, low=-0.3, high=0.3), scalar(3, np.int64), None, scalar(5, np.int64)),
+            {"onesided": 0},
+        ),
         Case("AffineGrid", (20,), (f(2, 2, 3), i64(2, 3, 4, 5))),
         Case("AffineGrid", (20,), (f(2, 3, 4), i64(2, 3, 4, 5, 6)), {"align_corners": 1}),
     ]
@@ -593,9 +606,27 @@ def microsoft() -> list[Case]:
     ]  # fmt: skip
 
 
+def training() -> list[Case]:
+    x, gradient, mean, squares = (f(2, 3), f(2, 3, low=-2.0), f(2, 3, low=-1.0), f(2, 3, low=0.1))
+    two = (x, f(4), gradient, f(4, low=-2.0), squares, f(4, low=0.1))
+    momentum = {"alpha": 0.9, "beta": 0.5, "norm_coefficient": 0.1}
+    decay = {"decay_factor": 0.2, "norm_coefficient": 0.1, "epsilon": 0.01}
+    adam = {"alpha": 0.8, "beta": 0.9, "epsilon": 0.01, "norm_coefficient": 0.1, "norm_coefficient_post": 0.25}
+    rows = []
+    for count in (scalar(0, np.int64), scalar(3, np.int64), np.asarray(3)):
+        given = (scalar(0.1), count)
+        rows += [
+            *(Case("Momentum", (1,), (*given, x, gradient, mean), {**momentum, "mode": mode}, 2, domain=TRAINING)
+              for mode in ("standard", "nesterov")),
+            Case("Adagrad", (1,), (*given, *two), decay, 4, domain=TRAINING),
+            Case("Adam", (1,), (*given, x, gradient, mean, squares), adam, 3, domain=TRAINING),
+        ]  # fmt: skip
+    return rows
+
+
 def everything() -> Sequence[Case]:
     families = (unary, binary, activations, clips_and_casts, layout, windows, resizes, products, norms, reductions)
-    families += (indices, generators, recurrent, quantised, microsoft)
+    families += (indices, generators, recurrent, quantised, microsoft, training)
     return [case for family in families for case in family()]
 
 

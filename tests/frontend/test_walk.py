@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import onnx
+import onnx_ir as ir
 import pytest
 from onnx import helper, numpy_helper
 
 from onnx2caffe import canon
 from onnx2caffe.errors import UnreadableFile
 from onnx2caffe.frontend import from_proto, invariants
-from tests.frontend.build import assert_equal, ops, parsed
+from tests.frontend.build import assert_equal, ops, parsed, run
 
 
 def test_shape_chain_folds_to_one_reshape() -> None:
@@ -70,8 +71,20 @@ def test_constant_if_takes_its_branch() -> None:
     assert ops(assert_equal(parsed(CONDITIONAL.format(extra="", condition=condition)))) == ["Relu", "Neg"]
 
 
-def test_if_on_data_is_opaque_and_names_why() -> None:
-    proto = parsed(CONDITIONAL.format(extra=", bool k", condition="c = Not (k)"))
+@pytest.mark.parametrize("k", [False, True])
+def test_if_on_data_takes_both_branches_and_chooses(k: bool) -> None:
+    proto = parsed(CONDITIONAL.format(extra=", bool[1] k", condition="c = Not (k)"))
+    loaded = from_proto(proto)
+    assert ops(loaded) == ["Not", "Relu", "Neg", "Sigmoid", "Reshape", "Where"]
+    feeds = {"x": np.array([[1, -2, 3, -4]], np.float32), "k": np.array([k])}
+    (found,), (wanted,) = run(ir.to_proto(loaded.model), feeds), run(proto, feeds)
+    assert np.array_equal(found, wanted)
+
+
+@pytest.mark.parametrize("other", ["r = Transpose (x)", "r = Cast <to = 7> (x)", "r = RandomUniformLike (x)"])
+def test_if_on_data_whose_branches_are_no_choice_is_opaque_and_names_why(other: str) -> None:
+    text = CONDITIONAL.replace("r = Sigmoid (x)", other)
+    proto = parsed(text.format(extra=", bool k", condition="c = Not (k)"))
     loaded = from_proto(proto)
     invariants.check(loaded.model)
     opaque = [n for n in loaded.model.graph if canon.is_opaque(n)]

@@ -16,9 +16,9 @@ def _model(inputs: str, body: str, outputs: str = "float y") -> onnx.ModelProto:
     return parser.parse_model(f'<ir_version: 8, opset_import: ["" : 18]> g ({inputs}) => ({outputs}) {{ {body} }}')
 
 
-def _text(op: str, body: str) -> Case:
+def _text(op: str, body: str, what: str = "text") -> Case:
     """Several nodes from x to y."""
-    return Case(op, 18, model=_model("float[2, 3, 4] x", body), id=f"{op}-text")
+    return Case(op, 18, model=_model("float[2, 3, 4] x", body), id=f"{op}-{what}")
 
 
 def _scalar(value: float, dtype: type = np.float32) -> np.ndarray:
@@ -59,6 +59,7 @@ _CONSTANTS = [
 _NOTHING = [
     Case("Identity", 14, ((2, 3, 4),)),
     Case("Dropout", 13, ((2, 3, 4),)),
+    Case("Dropout", 13, ((2, 3, 4), _scalar(0), np.array(True)), outputs=2),
     _text("Optional", "o = Optional (x) y = OptionalGetElement (o)"),
     _text("OptionalGetElement", "o = Optional (x) y = OptionalGetElement (o)"),
     _text("OptionalHasElement", "o = Optional (x) h = OptionalHasElement (o) f = Cast <to = 1> (h) y = Add (x, f)"),
@@ -79,6 +80,9 @@ _SEQUENCES = [
     _text("If", "c = Constant <value = bool {1}> () "
           "y = If (c) <then_branch = t () => (float a) { a = Neg (x) }, "
           "else_branch = e () => (float b) { b = Abs (x) }>"),
+    _text("If", "s = ReduceSum <keepdims = 0> (x) z = Constant <value_float = 0.0> () c = Greater (s, z) "
+          "y = If (c) <then_branch = t () => (float a) { a = Neg (x) }, "
+          "else_branch = e () => (float b) { b = Abs (x) }>", "data"),
 ]  # fmt: skip
 
 _SWIGLU = _model("float[2, 8] x0, float[2, 8] x1", "s = Sigmoid (x0) z = Mul (x0, s) y0 = Mul (z, x1)", "float y0")
@@ -144,4 +148,16 @@ _FUSED = [
     Case("SkipLayerNormalization", 17, ((2, 3, 4), (2, 3, 4), constant(4), constant(4)), domain=_MICROSOFT),
 ]
 
-CASES = [*_CONSTANTS, *_NOTHING, *_SEQUENCES, *_FUNCTIONS, *_FUSED]
+_FOURIER = [
+    *(Case("DFT", 20, ((2, 7, parts),), {"inverse": inverse}) for parts in (1, 2) for inverse in (0, 1)),
+    *(Case("DFT", 20, ((2, n, 1),), {"onesided": 1}) for n in (6, 7)),
+    *(Case("DFT", 20, ((2, 7, 2), _scalar(n, np.int64))) for n in (5, 9)),
+    Case("DFT", 20, ((3, 4, 5, 2), None, _scalar(0, np.int64))),
+    Case("DFT", 17, ((2, 4, 3, 2),), {"axis": 2}),
+    Case("DFT", 17, ((2, 4, 3, 1),)),
+    Case("STFT", 17, ((2, 20, 1), _scalar(3, np.int64), constant(8)), {"onesided": 1}),
+    Case("STFT", 17, ((1, 20, 1), _scalar(4, np.int64), None, _scalar(7, np.int64)), {"onesided": 0}),
+    Case("STFT", 17, ((1, 12, 2), _scalar(3, np.int64), constant(5)), {"onesided": 0}),
+]
+
+CASES = [*_CONSTANTS, *_NOTHING, *_SEQUENCES, *_FUNCTIONS, *_FUSED, *_FOURIER]

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import onnx
-from onnx import helper, numpy_helper
+from onnx import helper, numpy_helper, parser
 
 from onnx2caffe.tvm.registry import DIALECTS
 from tests.ops.harness import FLOAT, Array, Case, In, Shape, constant, ints
@@ -37,6 +38,42 @@ def _extreme_of_least(last: int) -> Case:
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8)
     return Case("ArgMax", 13, id=f"ArgMax-least-last{last}", model=model, targets=())
 
+
+def _meaning(dtype: str, inputs: Sequence[str], body: str) -> onnx.ModelProto:
+    """What a node means, for ops that onnxruntime has no kernel for."""
+    given = ", ".join(f"{dtype}[{shape}] x{number}" for number, shape in enumerate(inputs))
+    return parser.parse_model(f'<ir_version: 8, opset_import: ["" : 18]> g ({given}) => ({dtype} y0) {{ {body} }}')
+
+
+def _signed_shift(kind: str, most: int, direction: str) -> Case:
+    """A shift of signed integers: a product with a power of two, or the floor of a quotient."""
+    body = (
+        "t = Constant <value = double {2.0}> () n = Cast <to = 11> (x1) p = Pow (t, n) a = Cast <to = 11> (x0) "
+        f"{'s = Mul (a, p)' if direction == 'LEFT' else 'd = Div (a, p) s = Floor (d)'} "
+        f"y0 = Cast <to = {helper.np_dtype_to_tensor_dtype(np.dtype(kind))}> (s)"
+    )
+    inputs = (In((4, 9), kind, -90, 90), In((4, 9), kind, 0, most))
+    meaning = _meaning(kind, ["4, 9"] * 2, body)
+    return Case(
+        "BitShift",
+        28,
+        inputs,
+        {"direction": direction},
+        same_as=meaning,
+        targets=(),
+        id=f"BitShift28-{kind}-{direction}",
+    )
+
+
+_FLOORED = _meaning("float", ["4, 9"] * 2, "q = Div (x0, x1) f = Floor (q) p = Mul (f, x1) y0 = Sub (x0, p)")
+_FLOORED_BY_INFINITY = _meaning(
+    "float",
+    ["4, 3"],
+    "k = Constant <value_floats = [1.0, -1.0, 1.0]> () s = Mul (x0, k) z = Constant <value_float = 0.0> () "
+    "c = Greater (s, z) i = Constant <value_floats = [3e38, -3e38, 0.0]> () b = Where (c, x0, i) "
+    "l = Constant <value = bool[3] {1, 1, 0}> () t = Constant <value_float = 2.0> () q = Div (x0, t) f = Floor (q) "
+    "p = Mul (f, t) m = Sub (x0, p) y0 = Where (l, b, m)",
+)
 
 INDICES = [
     *(_row("GatherElements", 13, (3, 4, 5), _index((2, 4, 3), 3), axis=axis) for axis in (0, 2)),
@@ -75,6 +112,14 @@ BITS = [
         for kind in ("uint8", "uint32")
         for direction in ("LEFT", "RIGHT")
     ),
+    *(
+        _signed_shift(kind, high, direction)
+        for kind in ("int16", "int32")
+        for direction, high in (("LEFT", 5), ("RIGHT", 40))
+    ),
+    *(_row("Div", 14, (2, 3), np.array(zero, np.float32), name=f"{zero}") for zero in (0.0, -0.0)),
+    Case("Mod", 28, ((4, 9), In((4, 9), low=0.3, high=2.0)), same_as=_FLOORED, targets=()),
+    Case("Mod", 28, ((4, 3), np.array([np.inf, -np.inf, 2.0], np.float32)), same_as=_FLOORED_BY_INFINITY, targets=()),
     *(
         _row("Mod", 13, In((4, 9), kind, -90, 90), In((4, 9), kind, 1, 31), fmod=fmod)
         for kind in ("int8", "int32", "int64")

@@ -6,6 +6,7 @@ from onnx2caffe.frontend.upgrade import (  # noqa: F401 - each fills the table
     activation,
     dense,
     elementwise,
+    fourier,
     generate,
     index,
     layout,
@@ -18,6 +19,7 @@ from onnx2caffe.frontend.upgrade import (  # noqa: F401 - each fills the table
     reduce,
     resize,
     sequence,
+    training,
     window,
 )
 from onnx2caffe.frontend.upgrade.registry import INLINED, REASONS, UPGRADES

@@ -26,7 +26,6 @@ refused(
     "LinearAttention",
     "TensorScatter",
 )
-refused("a Fourier transform has no canonical form", "DFT", "STFT")
 
 
 @upgrades("AffineGrid", 20)

@@ -31,7 +31,6 @@ unchanged("Less", 7, 9, 13)
 unchanged("GreaterOrEqual", 12, 16)
 unchanged("LessOrEqual", 12, 16)
 unchanged("Pow", 7, 12, 13, 15)
-unchanged("BitShift", 11, 28)
 unchanged("Erf", 9, 13)
 unchanged("Sign", 9, 13)
 unchanged("Round", 11, 22)
@@ -53,14 +52,45 @@ def variadic(node: Reader, build: Builder) -> ir.Value:
 
 @upgrades("Mod", 10, 13, 28)
 def mod(node: Reader, build: Builder) -> ir.Value:
-    """Mod; the floored form for floats (only since 28) is written out as A - floor(A / B) * B."""
+    """Mod; the floored form for floats (only since 28) is written out.
+
+    By constants it is A - floor(A / B) * B; by computed numbers, which may be infinite, the truncated rest, moved by B
+    where their signs are opposed.
+    """
     a, b = node.input(0), node.input(1)
     fmod = node.integer("fmod", 0)
     if fmod or not canon.dtype(a).is_floating_point():
         return build.op("Mod", a, b, fmod=fmod)
-    if canon.const(b) is None:
-        raise Opaque("the floored Mod of floats by computed numbers, which may be infinite")
-    return build.op("Sub", a, build.op("Mul", build.op("Floor", build.op("Div", a, b)), b))
+    divisor = canon.const(b)
+    if divisor is not None and np.isfinite(divisor).all():
+        return build.op("Sub", a, build.op("Mul", build.op("Floor", build.op("Div", a, b)), b))
+    rest = build.op("Mod", a, b, fmod=1)
+    signs = build.op("Mul", build.op("Sign", rest), build.op("Sign", b))
+    return build.op("Where", build.op("Less", signs, build.like(0, b, "zero")), build.op("Add", rest, b), rest)
+
+
+@upgrades("BitShift", 11, 28)
+def bit_shift(node: Reader, build: Builder) -> ir.Value:
+    """BitShift of unsigned integers; of signed ones (only since 28) as the unsigned ones of the same bits.
+
+    To the right a negative number is shifted as its complement, which fills up with its sign.
+    """
+    direction = node.text("direction")
+    x, count = node.input(0), node.input(1)
+    signed = canon.dtype(x)
+    if not signed.is_signed():
+        return build.op("BitShift", x, count, direction=direction)
+    bits = ir.DataType[f"U{signed.name}"]
+
+    def shifted(value: ir.Value) -> ir.Value:
+        unsigned = build.op("BitShift", build.cast(value, bits), build.cast(count, bits), direction=direction)
+        return build.cast(unsigned, signed)
+
+    if direction == "LEFT":
+        return shifted(x)
+    zero, ones = build.like(0, x, "zero"), build.like(-1, x, "ones")
+    sign = build.op("Where", build.op("Less", x, zero), ones, zero)
+    return build.op("BitwiseXor", shifted(build.op("BitwiseXor", x, sign)), sign)
 
 
 @upgrades("Clip", 6)
@@ -120,11 +150,11 @@ def identity(node: Reader, build: Builder) -> list[ir.Value | tuple[ir.Value, ..
 
 @upgrades("Dropout", 7, 10, 12, 13, 22)
 def dropout(node: Reader, build: Builder) -> list[ir.Value | None]:
-    """Nothing in inference; the mask keeps everything."""
-    node.number("ratio", 0.5)
+    """Nothing in inference, or where nothing is dropped; the mask keeps everything."""
+    ratio = node.number("ratio", 0.5) if node.version < 12 else node.constant(1, "ratio")
     node.integer("seed", 0)
     training = node.constant(2, "training mode")
-    if training is not None and training.any():
+    if training is not None and training.any() and (ratio is None or np.any(ratio)):
         raise Opaque("Dropout in training mode draws random numbers")
     x = node.input()
     if len(node.wanted) < 2 or not node.wanted[1]:

@@ -39,10 +39,13 @@ def _same(op: Op, net: Net) -> Value:
 
 @emits(BOTH, "Div")
 def divide(op: Op, net: Net) -> Value:
-    """Integers are divided towards zero in both worlds; by a constant 0 in neither."""
+    """Integers are divided towards zero in both worlds, by a constant 0 in neither; TVM refuses floats by it too."""
     divisor = op.const(1)
-    if divisor is not None and divisor.dtype.kind != "f" and not divisor.all():
-        raise Refused("integer division by zero")
+    if divisor is not None and not divisor.all():
+        if divisor.dtype.kind != "f":
+            raise Refused("integer division by zero")
+        if divisor.size == 1:
+            return net("multiply", op.value(0), net.const(np.copysign(np.inf, divisor)))
     return net("divide", *op.values)
 
 
