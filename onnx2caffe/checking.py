@@ -13,6 +13,7 @@ from onnx2caffe.caffe.site import Site, Sites, of_net, read_sites
 from onnx2caffe.canon import Shape
 from onnx2caffe.errors import Blocked, NotConvertible, UnreadableFile, UsageError
 from onnx2caffe.export import MAP_SUFFIX
+from onnx2caffe.filekind import PROTOTXT, need
 from onnx2caffe.frontend import load
 from onnx2caffe.partition.plan import Wishes, partitioned
 from onnx2caffe.passes import pipeline
@@ -114,6 +115,7 @@ class _Checking:
         return Report(self._target.name, tuple(str(f) for f in files if f), tuple(findings), notes)
 
     def _prototxt(self, path: Path) -> list[Finding]:
+        need(path, PROTOTXT)
         sites = read_sites(path, REPORT if self._target.name == "nnie" else "")
         self._nodes = _nodes_beside(path.parent, path.name)
         known = [replace(site, nodes=tuple(self._nodes.get(site.name, ()))) for site in sites.layers]

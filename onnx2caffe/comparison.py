@@ -14,6 +14,7 @@ from onnx2caffe.caffe.read import read_net
 from onnx2caffe.canon import Shape
 from onnx2caffe.errors import UnreadableFile, UsageError
 from onnx2caffe.export import MAP_SUFFIX
+from onnx2caffe.filekind import CAFFEMODEL, ONNX, PROTOTXT, need
 from onnx2caffe.mapfile import CaffeSegment, ExportMap
 from onnx2caffe.runtimes.base import Feeds
 from onnx2caffe.runtimes.ort import Reference
@@ -69,7 +70,8 @@ def compare(model: Path, prototxt: Path, caffemodel: Path, options: CompareOptio
         RuntimeMissing: a runtime lacks a layer type of the net.
 
     """
-    for path in (model, prototxt, caffemodel):
+    for path, kind in ((model, ONNX), (prototxt, PROTOTXT), (caffemodel, CAFFEMODEL)):
+        need(path, kind)
         if not path.is_file():
             raise UnreadableFile(f"no such file: {path}")
     net = read_net(prototxt, caffemodel)

@@ -17,6 +17,7 @@ from onnx2caffe.canon import Note, Shape
 from onnx2caffe.cpu_parts import CpuParts
 from onnx2caffe.errors import NumbersDiffer, RulesViolated, UnreadableFile, UsageError
 from onnx2caffe.export import MAP_SUFFIX, Staging, check_folder
+from onnx2caffe.filekind import ONNX, need
 from onnx2caffe.frontend import Loaded, load
 from onnx2caffe.mapfile import CaffeSegment, ExportMap, Port
 from onnx2caffe.partition.plan import Plan, Wishes, partitioned, whole
@@ -141,6 +142,7 @@ class _Written:
 class _Converting:
     def __init__(self, path: Path, options: Options) -> None:
         self._path, self._options = path, options
+        need(path, ONNX)
         if (options.marks or options.single_wk or options.rules) and options.target != "nnie":
             raise UsageError("--cpu, --report, --hp, --single-wk and --rules are for the mapper", "--target nnie")
         self._target = nnie(load_rules(options.rules)) if options.rules else by_name(options.target)

@@ -16,6 +16,7 @@ from onnx2caffe.assembly import summary
 from onnx2caffe.caffe.lower.lower import lower, obstacles
 from onnx2caffe.canon import Note, Shape
 from onnx2caffe.errors import Blocked, NotConvertible, UnreadableFile, Unsupported
+from onnx2caffe.filekind import ONNX, need
 from onnx2caffe.frontend import load
 from onnx2caffe.partition.plan import Wishes, partitioned
 from onnx2caffe.passes import pipeline
@@ -100,8 +101,9 @@ def _values(model: ir.Model) -> Iterator[ir.Value]:
 
 
 def _declared(path: Path) -> Inspection:
+    need(path, ONNX)
     try:
-        model = onnx.load(str(path), load_external_data=False)
+        model = onnx.load(str(path), "protobuf", load_external_data=False)
     except (OSError, DecodeError) as problem:
         raise UnreadableFile(f"cannot read {path} as ONNX: {problem}") from problem
     constants = {tensor.name for tensor in model.graph.initializer}

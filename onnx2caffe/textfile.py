@@ -17,7 +17,9 @@ def read_text(path: Path, what: str = "text", errors: str = "strict") -> str:
 
     """
     try:
-        if path.exists() and not (path.is_file() or path.is_dir()):
+        if path.is_dir():
+            raise UnreadableFile(f"{path} is a folder, not {what}")
+        if path.exists() and not path.is_file():
             raise UnreadableFile(f"{path} is no regular file")
         return path.read_text("utf-8", errors=errors)
     except UnicodeDecodeError as problem:

@@ -14,6 +14,7 @@ from onnx2caffe.canon import Note, Shape
 from onnx2caffe.ccode import CCode
 from onnx2caffe.errors import NumbersDiffer, RuntimeMissing, UsageError
 from onnx2caffe.export import MAP_SUFFIX, Staging, check_folder
+from onnx2caffe.filekind import ONNX, need
 from onnx2caffe.frontend import Loaded, load
 from onnx2caffe.mapfile import ExportMap, Place, Port, TvmSegment
 from onnx2caffe.passes import pipeline
@@ -116,6 +117,7 @@ def export_tvm(path: Path, options: TvmOptions) -> TvmExport:
 class _Exporting:
     def __init__(self, path: Path, options: TvmOptions) -> None:
         self._path, self._options = path, options
+        need(path, ONNX)
         self._name = plain_name(options.name or path.stem)
         self._folder = options.folder or Path(path.stem)
         self._target = targets.parse(options.target)

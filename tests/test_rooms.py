@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 PACKAGE = Path(__file__).resolve().parents[1] / "onnx2caffe"
-EVERYWHERE = {"canon", "errors", "nodeview", "ranges", "textfile", "__version__"}
+EVERYWHERE = {"canon", "errors", "filekind", "nodeview", "ranges", "textfile", "__version__"}
 MAY_IMPORT = {
     "__init__": {"api"},
     "__main__": {"cli"},
@@ -66,6 +66,7 @@ MAY_IMPORT = {
     "ranges": set(),
     "canon": set(),
     "errors": set(),
+    "filekind": set(),
     "textfile": set(),
 }
 

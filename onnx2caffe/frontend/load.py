@@ -16,6 +16,7 @@ from google.protobuf.message import DecodeError
 from onnx2caffe import canon
 from onnx2caffe.canon import Note, Shape, UserTensor
 from onnx2caffe.errors import UnreadableFile, Unsupported
+from onnx2caffe.filekind import ONNX, need
 from onnx2caffe.frontend import names
 from onnx2caffe.frontend.builder import Builder, widened
 from onnx2caffe.frontend.files import Payloads, map_file
@@ -118,8 +119,7 @@ def from_proto(
 
 def _bytes(path: Path) -> bytes | mmap.mmap:
     try:
-        if path.is_dir():
-            raise UnreadableFile(f"{path} is a folder, not an ONNX file")
+        need(path, ONNX)
         if path.exists() and not path.is_file():
             raise UnreadableFile(f"{path} is no regular file")
         data = map_file(path)

@@ -135,7 +135,7 @@ class Reference:
         if isinstance(self._source, bytes):
             proto = onnx.load_from_string(self._source)
         else:
-            proto = onnx.load(self._source, load_external_data=self._widen)
+            proto = onnx.load(self._source, "protobuf", load_external_data=self._widen)
         if self._widen:
             _widen(proto)
         for graph in _graphs(proto.graph):

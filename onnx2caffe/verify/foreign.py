@@ -38,7 +38,7 @@ class UserGraph:
             UsageError: a dimension stays free.
 
         """
-        graph = onnx.load(str(path), load_external_data=False).graph
+        graph = onnx.load(str(path), "protobuf", load_external_data=False).graph
         constants = {tensor.name for tensor in graph.initializer}
         values = [value for value in graph.input if value.name not in constants]
         blobs = _input_blobs([v.name for v in values], net) if net else {}

@@ -25,7 +25,7 @@ def write_reading(model: ir.Model, path: Path) -> None:
     Weights go into a file beside it, so that their size does not matter.
     """
     ir.save(model, path, external_data=f"{path.stem}.data")
-    proto = onnx.load(str(path), load_external_data=False)
+    proto = onnx.load(str(path), "protobuf", load_external_data=False)
     held = {value.name: _others(value) for node in model.graph for value in node.outputs}
     nodes = list(proto.graph.node)
     del proto.graph.node[:], proto.graph.output[:]

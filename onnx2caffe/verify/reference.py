@@ -52,7 +52,7 @@ class UserModel:
     def _graph(self) -> onnx.GraphProto:
         if isinstance(self._source, bytes):
             return onnx.load_from_string(self._source).graph
-        return onnx.load(str(self._source), load_external_data=False).graph
+        return onnx.load(str(self._source), "protobuf", load_external_data=False).graph
 
     @cached_property
     def order(self) -> dict[str, int]:

@@ -97,7 +97,7 @@ def _run(canonical: ir.Model, feeds: Feeds, wanted: Iterable[str]) -> Mapping[st
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "model.onnx")
         ir.save(canonical, path, external_data="model.data")
-        proto = onnx.load(str(path), load_external_data=False)
+        proto = onnx.load(str(path), "protobuf", load_external_data=False)
         del proto.graph.output[:]  # one value may stand for several outputs, which onnxruntime would refuse
         proto.graph.output.extend(onnx.ValueInfoProto(name=name) for name in names)
         session = ort.session(proto.SerializeToString(), folder=path.parent)

@@ -172,7 +172,7 @@ def test_the_help_lists_the_chips_there_are():
 @pytest.mark.parametrize("option", ["", "--cfg", "--rules", "--mapper-log"])
 @pytest.mark.parametrize(
     ("path", "says"),
-    [("pipe", "no regular file"), ("/dev/zero", "no regular file"), ("a\0b", "null byte"), (".", "directory")],
+    [("pipe", "no regular file"), ("/dev/zero", "no regular file"), ("a\0b", "null byte"), (".", "is a folder, not ")],
 )
 def test_paths_that_are_no_text(cli, option: str, path: str, says: str):
     os.mkfifo("pipe")

@@ -40,6 +40,38 @@ def rewrite(prototxt: Path, **names: str) -> None:
     prototxt.write_text(text)
 
 
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["compare", "net", "PROTOTXT", "CAFFEMODEL"], "is a folder, not an ONNX file"),
+        (["compare", "MODEL", "net", "CAFFEMODEL"], "is a folder, not a prototxt\n\nhint: it holds net.prototxt"),
+        (["compare", "MODEL", "PROTOTXT", "net"], "is a folder, not a caffemodel\n\nhint: it holds net.caffemodel"),
+        (["compare", "PROTOTXT", "MODEL", "CAFFEMODEL"], "is a prototxt, not an ONNX file"),
+        (["compare", "MODEL", "CAFFEMODEL", "PROTOTXT"], "is a caffemodel, not a prototxt"),
+        (["check", "net"], "is a folder, not a prototxt\n\nhint: it holds net.prototxt"),
+        (["check", "CAFFEMODEL"], "is a caffemodel, not a prototxt"),
+        (["check", "PROTOTXT", "--cfg", "net"], "net is a folder, not "),
+        *(([command, "net"], "is a folder, not an ONNX file") for command in ("convert", "inspect", "tvm")),
+        *(([command, "."], ". is a folder, not an ONNX file") for command in ("convert", "inspect", "tvm")),
+        *(([command, "PROTOTXT"], "is a prototxt, not an ONNX file") for command in ("convert", "inspect", "tvm")),
+    ],
+)
+def test_a_path_of_another_kind(cli, export, words, says):
+    files = dict(zip(("MODEL", "PROTOTXT", "CAFFEMODEL"), export, strict=True))
+    ran = cli(*(files.get(word, word) for word in words))
+    assert (ran.code, ran.out) == (2, "")
+    assert says in ran.err
+    assert "hint: " in ran.err or "--cfg" in words
+
+
+def test_a_model_of_any_name(cli, model, tmp_path):
+    """Its name says nothing about its format, whatever the onnx package thinks."""
+    odd = model.rename(tmp_path / "model.json")
+    for words in (["convert", odd, "-o", "out", "--no-caffe-run"], ["inspect", odd]):
+        assert cli(*words).code == 0
+    assert cli("compare", odd, "out/model.prototxt", "out/model.caffemodel", "--no-caffe-run").code == 0
+
+
 class TestCompare:
     def test_equal(self, cli, export):
         ran = cli("compare", *export, "--no-caffe-run")
