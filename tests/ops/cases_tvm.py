@@ -95,7 +95,28 @@ INDICES = [
     _row("ReverseSequence", 10, (3, 4), In((3,), "int64", 1, 4), time_axis=1, batch_axis=0),
 ]
 
+
+def _is_extreme(op: str, end: float) -> Case:
+    """Whether the extreme of rows, one of them all infinite, is infinite: as masks ask that hide everything."""
+    masks = np.array([[end, end, end], [0, end, 0], [end, 1, 2]], np.float32)
+    nodes = [
+        helper.make_node("Add", ["x", "masks"], ["masked"]),
+        helper.make_node(op, ["masked", "axes"], ["extreme"], name="node", keepdims=0),
+        helper.make_node("Equal", ["extreme", "end"], ["y"]),
+    ]
+    constants = [
+        numpy_helper.from_array(array, name)
+        for name, array in (("masks", masks), ("axes", ints(1)), ("end", np.array(end, np.float32)))
+    ]
+    x = helper.make_tensor_value_info("x", FLOAT, (3, 3))
+    graph = helper.make_graph(nodes, "case", [x], [onnx.ValueInfoProto(name="y")], constants)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=8)
+    return Case(op, 18, id=f"{op}-all-infinite", model=model, targets=())
+
+
 ORDER = [
+    _is_extreme("ReduceMax", -np.inf),
+    _is_extreme("ReduceMin", np.inf),
     *(_extreme_of_least(last) for last in (0, 1)),
     *(
         _row("ArgMax", 13, In((3, 5), "uint8", 0, 1), axis=axis, select_last_index=last)

@@ -58,7 +58,7 @@ class Importer:
         alarm.start()
         try:
             worker.send(
-                {"path": str(path), "names": list(feeds), "target": tvm.quick_target(self._dialect)},
+                {"path": str(path), "names": list(feeds), "target": tvm.quick_target(self.dialect)},
                 list(feeds.values()),
             )
             return worker.receive()[1]

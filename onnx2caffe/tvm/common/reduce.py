@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from onnx2caffe import ranges
 from onnx2caffe.nodeview import Refused
 from onnx2caffe.tvm.net import Net, Op, Value
 from onnx2caffe.tvm.registry import BOTH, emits
@@ -26,7 +27,24 @@ def _same(op: Op, net: Net) -> Value:
     """The operator with ONNX's meaning; booleans as numbers, since TVM knows no least one."""
     x = op.value()
     numbers = net.cast(x, "int8") if x.dtype == "bool" else x
-    return _kept(op, net, net.cast(_reduced(net, _SAME[op.type], numbers, op.reduced), x.dtype))
+    y = net.cast(_reduced(net, _SAME[op.type], numbers, op.reduced), x.dtype)
+    known = ranges.of(op.node.inputs[0])
+    if x.dtype == "float32" and not math.isfinite({"ReduceMax": known.lo, "ReduceMin": known.hi}.get(op.type, 0.0)):
+        y = _of_infinities(op, net, y)
+    return _kept(op, net, y)
+
+
+def _of_infinities(op: Op, net: Net, extreme: Value) -> Value:
+    """The extreme where there is a finite number, else infinity: TVM starts from the last finite one."""
+    x = op.value()
+    last = float(np.finfo(np.float32).max)
+    finite = (
+        net("greater_equal", x, net.like(-last, x), dtype="bool")
+        if op.type == "ReduceMax"
+        else net("less_equal", x, net.like(last, x), dtype="bool")
+    )
+    some = net.cast(_reduced(net, "max", net.cast(finite, "int8"), op.reduced), "bool")
+    return net("where", some, extreme, net("multiply", extreme, net.like(2, extreme)), dtype=x.dtype)
 
 
 @emits(BOTH, "ReduceMean")
