@@ -231,8 +231,8 @@ def export_tvm(
 
 def compare(
     model: AnyPath,
-    prototxt: AnyPath,
-    caffemodel: AnyPath,
+    prototxt: AnyPath | None = None,
+    caffemodel: AnyPath | None = None,
     *,
     names: Mapping[str, str] | None = None,
     input_shapes: Mapping[str, Shape] | None = None,
@@ -241,13 +241,15 @@ def compare(
     pictures: Pictures | None = None,
     caffe_python: AnyPath | None = None,
     caffe_run: bool = True,
+    runtimes: Sequence[str] = (),
     progress: Callable[[str], None] = _silent,
 ) -> Comparison:
-    """Run a Caffe net, whoever wrote it, against an ONNX file, and compare every tensor that has a blob.
+    """Run a Caffe net, whoever wrote it, or the model in TVM against an ONNX file, and compare every tensor.
 
     Args:
         model: the ONNX file.
-        prototxt: the net; a map.json of ours beside it tells which blob is which tensor, else names do.
+        prototxt: the net; a map.json of ours beside it tells which blob is which tensor, else names do. None where
+            `runtimes` need no net.
         caffemodel: its weights.
         names: blob -> tensor, where names alone do not tell.
         input_shapes: shapes for inputs that leave dimensions free (default: the net's own).
@@ -256,6 +258,8 @@ def compare(
         pictures: how picture files become input values.
         caffe_python: a Python that has `caffe`.
         caffe_run: use a real Caffe too, where there is one.
+        runtimes: of "builtin", "pycaffe", "relay" and "relax"; "all" are those of them that are here. Default: builtin,
+            and pycaffe where there is one.
         progress: told what happens, in a few words.
 
     Raises:
@@ -270,9 +274,10 @@ def compare(
         pictures=pictures or Pictures(),
         caffe_python=_path(caffe_python),
         caffe_run=caffe_run,
+        runtimes=runtimes,
         progress=progress,
     )
-    return comparison.compare(Path(model), Path(prototxt), Path(caffemodel), options)
+    return comparison.compare(Path(model), _path(prototxt), _path(caffemodel), options)
 
 
 def check(

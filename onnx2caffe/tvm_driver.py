@@ -9,24 +9,22 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from onnx2caffe import canon, ccode, mapfile
+from onnx2caffe import ccode, mapfile, programs
 from onnx2caffe.canon import Note, Shape
 from onnx2caffe.ccode import CCode
 from onnx2caffe.errors import NumbersDiffer, RuntimeMissing, UsageError
 from onnx2caffe.export import MAP_SUFFIX, Staging, check_folder
 from onnx2caffe.filekind import ONNX, need
-from onnx2caffe.frontend import Loaded, load
+from onnx2caffe.frontend import Loaded
 from onnx2caffe.mapfile import ExportMap, Place, Port, TvmSegment
-from onnx2caffe.passes import pipeline
-from onnx2caffe.passes.base import Pass
+from onnx2caffe.programs import Translation
 from onnx2caffe.runtimes import tvm as runtime
 from onnx2caffe.runtimes.base import Feeds
 from onnx2caffe.runtimes.tvm import Tvm
 from onnx2caffe.stages import FAULT, SEEDS, TOOL, Observer, plain_name, sha256, unjudged_notes, writing
-from onnx2caffe.tvm import stops, targets
-from onnx2caffe.tvm.emit import Emitted, emit
+from onnx2caffe.tvm import targets
+from onnx2caffe.tvm.emit import Emitted
 from onnx2caffe.tvm.registry import DIALECTS
-from onnx2caffe.verify import tvm as proving
 from onnx2caffe.verify.inputs import Pictures, all_runs
 from onnx2caffe.verify.reference import UserModel
 from onnx2caffe.verify.replay import find_culprit
@@ -128,10 +126,10 @@ class _Exporting:
     def run(self) -> TvmExport:
         check_folder(self._folder, self._options.force)
         with Staging(self._folder) as staging:
-            loaded, emitted = self._emitted()
+            translation = self._translated()
             with contextlib.closing(runtime.find(self._options.dialect)) as tvm:
                 library = self._library(tvm)
-                proof = self._checked(tvm, loaded, emitted)
+                proof = self._checked(tvm, translation)
                 if library:
                     self._options.progress(f"building for {self._options.target}")
                     tvm.build(self._target, self._options.opt_level)
@@ -139,9 +137,9 @@ class _Exporting:
                 with writing(self._folder):
                     files = self._write(tvm, staging.path, library)
                     if self._is_c and self._options.compile:
-                        code, proof = self._c(tvm, loaded, emitted, staging.path, proof)
+                        code, proof = self._c(tvm, translation, staging.path, proof)
                         files |= code.files | ccode.write_build_files(staging.path, self._name, [code])
-                    export = self._map(tvm, loaded, emitted, staging.path, files)
+                    export = self._map(tvm, translation, staging.path, files)
             staging.commit(list(export.files), self._map_name)
         return TvmExport(
             self._options.dialect,
@@ -149,27 +147,25 @@ class _Exporting:
             self._folder / self._map_name,
             tuple(export.inputs),
             tuple(export.outputs),
-            len(emitted.program.calls),
+            len(translation.emitted.program.calls),
             (*export.notes, *unjudged_notes(proof)),
             proof,
         )
 
     def c(self) -> CPart:
         """The model as C in the folder, which is another export's."""
-        loaded, emitted = self._emitted()
+        translation = self._translated()
         with contextlib.closing(runtime.find(self._options.dialect)) as tvm:
-            proof = self._checked(tvm, loaded, emitted)
-            code, proof = self._c(tvm, loaded, emitted, self._folder, proof)
-        return CPart(code, proof, tuple(loaded.notes))
+            proof = self._checked(tvm, translation)
+            code, proof = self._c(tvm, translation, self._folder, proof)
+        return CPart(code, proof, tuple(translation.loaded.notes))
 
-    def _emitted(self) -> tuple[Loaded, Emitted]:
-        """The model in its canonical form, and its program."""
+    def _translated(self) -> Translation:
         loaded = self._load()
         observe = Observer(self._options.save_intermediate, self._options.check)
         observe("load", loaded.model)
-        pipeline.run(loaded.model, self._passes(), observe)
-        self._options.progress(f"emitting {self._options.dialect}")
-        return loaded, emit(loaded.model, self._options.dialect)
+        self._options.progress(f"translating to {self._options.dialect}")
+        return programs.translated(loaded, self._options.dialect, observe)
 
     @property
     def _map_name(self) -> str:
@@ -177,13 +173,7 @@ class _Exporting:
 
     def _load(self) -> Loaded:
         self._options.progress(f"reading {self._path.name}")
-        loaded = load(self._path, input_shapes=self._options.input_shapes, outputs=self._options.outputs)
-        stops.check(loaded)
-        return loaded
-
-    @staticmethod
-    def _passes() -> list[Pass]:
-        return pipeline.pipeline("tvm")
+        return programs.read(self._path, self._options.input_shapes, self._options.outputs)
 
     @property
     def _is_c(self) -> bool:
@@ -219,44 +209,30 @@ class _Exporting:
             raise RuntimeMissing("no C++ compiler links libraries here", "apt-get install g++, or --no-compile")
         return f"{self._name}.so"
 
-    def _checked(self, tvm: Tvm, loaded: Loaded, emitted: Emitted) -> Proof | None:
+    def _checked(self, tvm: Tvm, translation: Translation) -> Proof | None:
         """Make the module in TVM: its types are checked, and its numbers unless `compare` is off."""
-        program = emitted.program
         self._options.progress(f"making the module in {tvm.name}")
-        try:
-            tvm.load(program.to_json(), program.arrays)
-        except runtime.CallFault as fault:
-            call = program.calls[fault.number]
-            raise NumbersDiffer(f"node {call.node!r}: {call.fn}: {fault}\nnothing was written", FAULT) from fault
-        return self._prove(tvm, loaded, emitted) if self._options.compare else None
+        translation.make(tvm)
+        return self._prove(tvm, translation) if self._options.compare else None
 
     def _runs(self, loaded: Loaded) -> list[Feeds]:
         return list(all_runs(loaded.inputs, SEEDS, self._options.inputs, self._options.pictures))
 
-    def _prove(self, tvm: Tvm, loaded: Loaded, emitted: Emitted) -> Proof:
-        tensors, runs = _watched(emitted), self._runs(loaded)
-        outputs = [output.name for output in loaded.outputs]
-        model = UserModel(self._path, [*tensors], outputs, loaded.half)
-        ports = [
-            proving.Port(value.name or "", given.type.dtype, given.type.shape)
-            for value, given in zip(loaded.model.graph.inputs, emitted.program.inputs, strict=True)
-        ]
-        proof = proving.prove_program(
-            tvm, ports, tensors, model, runs=runs, outputs=outputs, progress=self._options.progress
-        )
+    def _prove(self, tvm: Tvm, translation: Translation) -> Proof:
+        model, runs = translation.user_model(self._path), self._runs(translation.loaded)
+        proof = translation.proved(tvm, model, runs, self._options.progress)
         if broken := proof.first_difference:
             raise NumbersDiffer(*self._complaint(proof, broken, model, runs[broken.run]))
         return proof
 
-    def _c(
-        self, tvm: Tvm, loaded: Loaded, emitted: Emitted, folder: Path, proof: Proof | None
-    ) -> tuple[CCode, Proof | None]:
+    def _c(self, tvm: Tvm, translation: Translation, folder: Path, proof: Proof | None) -> tuple[CCode, Proof | None]:
         """Write C; what was proved, with it."""
+        loaded, emitted = translation.loaded, translation.emitted
         self._options.progress("writing C")
         code = ccode.write(tvm, loaded, emitted, folder, name=self._name, opt_level=self._options.opt_level)
         if proof is None:
             return code, None
-        model = UserModel(self._path, (), [output.name for output in loaded.outputs], loaded.half)
+        model = UserModel(self._path, (), translation.outputs, loaded.half)
         run = ccode.prove(code, folder, model, self._runs(loaded), self._options.progress)
         if run is None:
             loaded.notes.append(Note("warning", "the C was not run: there is no C compiler here (apt-get install gcc)"))
@@ -264,7 +240,7 @@ class _Exporting:
 
     def _complaint(self, proof: Proof, broken: Row, model: UserModel, feeds: Feeds) -> tuple[str, str]:
         self._options.progress("looking for the step that did it")
-        culprit = find_culprit(lambda: self._load().model, self._passes(), model, feeds, broken)
+        culprit = find_culprit(lambda: self._load().model, programs.passes(), model, feeds, broken)
         j = broken.judgement
         why = j.why or f"relative {j.error:.1e} where {j.allowed:.1e} is allowed, cosine {j.cosine:.6f}"
         different = len({row.tensor for row in proof.rows if row.judgement.verdict == j.verdict})
@@ -285,9 +261,10 @@ class _Exporting:
         tvm.write(folder / stem, folder / library if library else None, self._cc or None)
         return files
 
-    def _map(self, tvm: Tvm, loaded: Loaded, emitted: Emitted, folder: Path, files: Mapping[str, str]) -> ExportMap:
+    def _map(self, tvm: Tvm, translation: Translation, folder: Path, files: Mapping[str, str]) -> ExportMap:
         """Write map.json, after all other files."""
-        segment = TvmSegment(self._options.dialect, files, *_places(loaded, emitted), self._build(tvm))
+        loaded = translation.loaded
+        segment = TvmSegment(self._options.dialect, files, *_places(loaded, translation.emitted), self._build(tvm))
         export = ExportMap(
             tool=TOOL,
             target="tvm",
@@ -306,16 +283,6 @@ class _Exporting:
     def _build(self, tvm: Tvm) -> dict[str, Any]:
         options = self._options
         return {"runtime": tvm.version(), "target": self._target, "opt_level": options.opt_level}
-
-
-def _watched(emitted: Emitted) -> dict[str, proving.Watched]:
-    """The user's tensors that stand in the program's values."""
-    return {
-        tensor.name: proving.Watched(inner.reference, emitted.maker(value), tensor.shape)
-        for value, inner in emitted.values.items()
-        if inner.array is None
-        for tensor in canon.tensors(value)
-    }
 
 
 def _places(loaded: Loaded, emitted: Emitted) -> tuple[dict[str, Place], dict[str, Place]]:

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from onnx2caffe.cli.output import aside, complain, error_json, progress, say, say_json, table
-from onnx2caffe.cli.shown import pictures, say_note, say_rows
+from onnx2caffe.cli.shown import caffe_advice, pictures, say_note, say_rows
 from onnx2caffe.errors import Onnx2CaffeError, UsageError
 
 if TYPE_CHECKING:
-    from onnx2caffe.api import Conversion, Proof
+    from onnx2caffe.api import Conversion
     from onnx2caffe.operators import Operator, Recipe
 
 __all__ = ["COMMANDS"]
@@ -99,13 +99,7 @@ def _say_conversion(conversion: Conversion, arguments: argparse.Namespace) -> No
 
     outputs = {port.name for port in conversion.outputs}
     say_rows([row for row in proof.rows if arguments.verbose or row.tensor in outputs], each=arguments.verbose)
-    say(f"{summary(proof)}{_advice(proof, arguments)}")
-
-
-def _advice(proof: Proof, arguments: argparse.Namespace) -> str:
-    if "pycaffe" in proof.runtimes or arguments.no_caffe_run:
-        return ""
-    return "; no pycaffe here, `onnx2caffe setup pycaffe` makes one"
+    say(f"{summary(proof)}{caffe_advice(proof, arguments)}")
 
 
 def _conversion_json(conversion: Conversion) -> dict[str, Any]:
@@ -135,37 +129,9 @@ def _tvm(arguments: argparse.Namespace) -> int:
 
 
 def _compare(arguments: argparse.Namespace) -> int:
-    from onnx2caffe import api
-    from onnx2caffe.verify.report import rows_to_first_difference, summary, to_json
+    from onnx2caffe.cli.compare import run
 
-    with progress() as tell:
-        result = api.compare(
-            arguments.model,
-            arguments.prototxt,
-            arguments.caffemodel,
-            names=arguments.map,
-            input_shapes=arguments.input_shape,
-            runs=arguments.runs,
-            inputs=arguments.input,
-            pictures=pictures(arguments),
-            caffe_python=arguments.caffe_python,
-            caffe_run=not arguments.no_caffe_run,
-            progress=tell,
-        )
-    proof = result.proof
-    if arguments.json:
-        say_json({**to_json(proof), "unmapped": list(result.unmapped)})
-        return 0 if result.ok else 1
-    rows = list(proof.rows if arguments.all else rows_to_first_difference(proof))
-    say_rows(rows, each=arguments.all)
-    if len(rows) < len(proof.rows):
-        say(f"… {len(proof.rows) - len(rows)} more rows after the first that differs: --all shows them")
-    if result.unmapped:
-        aside(f"note: no blob was found for {len(result.unmapped)} of the model's tensors, e.g. {result.unmapped[0]!r}")
-    if proof.first_difference:
-        say(f"first that differs: {proof.first_difference.tensor!r}, layer {proof.first_difference.layer!r}")
-    say(f"{summary(proof)}{_advice(proof, arguments)}")
-    return 0 if result.ok else 1
+    return run(arguments)
 
 
 def _check(arguments: argparse.Namespace) -> int:

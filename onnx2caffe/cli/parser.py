@@ -13,6 +13,7 @@ __all__ = ["make_parser"]
 
 _TARGETS = ("nnie", "caffe", "bvlc")
 _DIALECTS = ("relay", "relax")
+_CAFFE_RUNTIMES = ("builtin", "pycaffe")
 _SOCS = ("hi3516cv500", "hi3516dv300", "hi3516av300", "hi3519av100", "hi3559av100", "hi3559v200")
 _MACHINES = ("host (default)", *_SOCS, "armhf", "aarch64", "opencl", "mali", "c")
 _SEVERITIES = ("refused", "wrong", "unproven", "slow")
@@ -101,7 +102,7 @@ def make_parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True, parser_class=_Parser)
     _convert(commands.add_parser("convert", help="write prototxt, caffemodel and map.json", allow_abbrev=False))
     _tvm(commands.add_parser("tvm", help="write a TVM module: Relay or Relax", allow_abbrev=False))
-    _compare(commands.add_parser("compare", help="hold any Caffe net against a model", allow_abbrev=False))
+    _compare(commands.add_parser("compare", help="hold any Caffe net, or TVM, against a model", allow_abbrev=False))
     _check(commands.add_parser("check", help="hold a net against what the mapper takes", allow_abbrev=False))
     _setup(commands.add_parser("setup", help="make a runtime: pycaffe, relay, relax", allow_abbrev=False))
     _doctor(commands.add_parser("doctor", help="list the runtimes of this machine", allow_abbrev=False))
@@ -235,8 +236,15 @@ def _tvm(parser: argparse.ArgumentParser) -> None:
 
 def _compare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("model", metavar="MODEL.onnx")
-    parser.add_argument("prototxt", metavar="NET.prototxt")
-    parser.add_argument("caffemodel", metavar="NET.caffemodel")
+    parser.add_argument("prototxt", nargs="?", metavar="NET.prototxt")
+    parser.add_argument("caffemodel", nargs="?", metavar="NET.caffemodel")
+    parser.add_argument(
+        "--runtime",
+        action="append",
+        default=[],
+        choices=(*_CAFFE_RUNTIMES, *_DIALECTS, "all"),
+        help="run it there (repeatable); relay and relax need no NET; all: side by side, what is here",
+    )
     parser.add_argument(
         "--map", action=_Pairs, default={}, type=_pair, metavar="BLOB=TENSOR", help="which blob is which tensor"
     )

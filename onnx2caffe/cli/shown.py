@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from onnx2caffe.cli.output import aside, printable, table
 
 if TYPE_CHECKING:
-    from onnx2caffe.api import Note, Pictures, Row
+    from onnx2caffe.api import Note, Pictures, Proof, Row
 
-__all__ = ["pictures", "say_note", "say_rows"]
+__all__ = ["caffe_advice", "pictures", "say_note", "say_rows"]
 
 
 def pictures(arguments: argparse.Namespace) -> Pictures:
@@ -32,3 +32,10 @@ def say_rows(rows: list[Row], each: bool) -> None:
 
     if rows:
         table(COLUMNS, [cells(row) for row in (rows if each else merged(rows))])
+
+
+def caffe_advice(proof: Proof, arguments: argparse.Namespace) -> str:
+    """The end of a summary where a real Caffe was wanted and there is none."""
+    if "pycaffe" in proof.runtimes or arguments.no_caffe_run:
+        return ""
+    return "; no pycaffe here, `onnx2caffe setup pycaffe` makes one"

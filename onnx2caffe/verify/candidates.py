@@ -12,7 +12,19 @@ from onnx2caffe.runtimes import pycaffe
 from onnx2caffe.runtimes.base import Runtime
 from onnx2caffe.runtimes.builtin import Builtin
 
-__all__ = ["candidates"]
+__all__ = ["CAFFE", "candidates", "find_caffe"]
+
+CAFFE = ("builtin", "pycaffe")
+
+
+def find_caffe(name: str, caffe_python: Path | None) -> Runtime:
+    """One of `CAFFE` by its name.
+
+    Raises:
+        RuntimeMissing: there is none.
+
+    """
+    return Builtin() if name == "builtin" else pycaffe.find(caffe_python)
 
 
 @contextlib.contextmanager
@@ -23,10 +35,10 @@ def candidates(caffe_python: Path | None, caffe_run: bool) -> Iterator[list[Runt
         RuntimeMissing: `caffe_python` or $ONNX2CAFFE_CAFFE_PYTHON names a Python without a working caffe.
 
     """
-    found: list[Runtime] = [Builtin()]
+    found = [find_caffe("builtin", None)]
     if caffe_run:
         try:
-            found.append(pycaffe.find(caffe_python))
+            found.append(find_caffe("pycaffe", caffe_python))
         except RuntimeMissing:
             if caffe_python or os.environ.get("ONNX2CAFFE_CAFFE_PYTHON"):
                 raise

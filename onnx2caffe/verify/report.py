@@ -9,7 +9,7 @@ from typing import Any
 from onnx2caffe.verify.measure import Verdict
 from onnx2caffe.verify.scores import Proof, Row
 
-__all__ = ["COLUMNS", "cells", "merged", "rows_to_first_difference", "summary", "to_json"]
+__all__ = ["COLUMNS", "cells", "merged", "rows_to_first_difference", "side_by_side", "summary", "to_json"]
 
 COLUMNS = ("ONNX tensor", "layer", "shape", "cosine", "max|Δ|", "relative", "allowed", "runtime", "verdict")
 
@@ -17,10 +17,9 @@ COLUMNS = ("ONNX tensor", "layer", "shape", "cosine", "max|Δ|", "relative", "al
 def cells(row: Row) -> tuple[str, ...]:
     """One row of the table, as text."""
     j = row.judgement
-    shape = "×".join(map(str, row.shape)) or "scalar"
     verdict = f"{j.verdict}: {j.why}" if j.why else str(j.verdict)
     figures = (f"{j.cosine:.6f}", f"{j.max_abs:.1e}", f"{j.error:.1e}", f"{j.allowed:.1e}")
-    return (row.tensor, row.layer, shape, *figures, row.runtime, verdict)
+    return (row.tensor, row.layer, _shape(row), *figures, row.runtime, verdict)
 
 
 def merged(rows: Sequence[Row]) -> list[Row]:
@@ -36,6 +35,35 @@ def merged(rows: Sequence[Row]) -> list[Row]:
         worst = max(same, key=lambda row: row.judgement.error / (row.judgement.allowed or 1.0))  # integers: 0 of 0
         result.append(replace(worst, runtime=", ".join(row.runtime for row in same)))
     return result
+
+
+def side_by_side(rows: Sequence[Row], runtimes: Sequence[str]) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+    """Header and lines of a table with one line for each tensor and its relative error in every runtime.
+
+    The column of onnxruntime, the reference, holds what its own noise allows the others to be off.
+    """
+    by_tensor: dict[str, dict[str, Row]] = {}
+    for row in rows:
+        by_tensor.setdefault(row.tensor, {})[row.runtime] = row
+    lines = []
+    for tensor, found in by_tensor.items():
+        allowed = max(row.judgement.allowed for row in found.values())
+        errors = (f"{found[name].judgement.error:.1e}" if name in found else "–" for name in runtimes)
+        shape = _shape(next(iter(found.values())))
+        lines.append((tensor, shape, f"±{allowed:.1e}", *errors, _overall(list(found.values()))))
+    return ("ONNX tensor", "shape", "onnxruntime", *runtimes, "verdict"), lines
+
+
+def _overall(rows: Sequence[Row]) -> str:
+    """What is said of one tensor, and in which runtimes where it is not equal."""
+    for verdict in (Verdict.DIFFERS, Verdict.UNJUDGED):
+        if where := [row.runtime for row in rows if row.judgement.verdict is verdict]:
+            return f"{verdict} in {', '.join(where)}"
+    return str(Verdict.EQUAL)
+
+
+def _shape(row: Row) -> str:
+    return "×".join(map(str, row.shape)) or "scalar"
 
 
 def rows_to_first_difference(proof: Proof) -> Sequence[Row]:

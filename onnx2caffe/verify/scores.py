@@ -57,7 +57,8 @@ class Proof:
         """This proof with what `other` compared on the same inputs in other runtimes; each tensor's rows together."""
         order = {tensor: number for number, tensor in enumerate(dict.fromkeys(row.tensor for row in self.rows))}
         rows = sorted((*self.rows, *other.rows), key=lambda row: order.get(row.tensor, len(order)))
-        return replace(self, rows=tuple(rows), runtimes={**self.runtimes, **other.runtimes})
+        unjudged = {**other.unjudged, **self.unjudged}
+        return replace(self, rows=tuple(rows), runtimes={**self.runtimes, **other.runtimes}, unjudged=unjudged)
 
     def tensors(self, verdict: Verdict) -> list[str]:
         """The tensors whose worst verdict over the runtimes this is."""
