@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
 import onnx_ir as ir
@@ -65,7 +65,7 @@ class _Emitting:
         self.blocked: list[Blocked] = []
 
     def input(self, value: ir.Value) -> None:
-        if reason := _strange(value):
+        if reason := _strange(value, self._net.castable):
             self.blocked.append(Blocked(value.name or "", "graph input", (reason,)))
             return
         name = self._net.identifier(value.name or "input")
@@ -82,7 +82,9 @@ class _Emitting:
         if reason := node.meta.get("opaque"):
             self._block(node, str(reason))
             return
-        if reason := next(filter(None, map(_strange, node.outputs)), ""):
+        read = self._net.castable if node.op_type == "Cast" else ELEMENTS
+        reasons = [_strange(v, read) for v in node.inputs if v in known] + [_strange(v, ELEMENTS) for v in node.outputs]
+        if reason := next(filter(None, reasons), ""):
             self._block(node, reason)
             return
         function = emitter(self._dialect, node.op_type)
@@ -121,7 +123,7 @@ class _Emitting:
         return self._emitted
 
 
-def _strange(value: ir.Value) -> str:
-    """What stops a value whose elements TVM's arrays cannot hold; "" for others."""
+def _strange(value: ir.Value, elements: Collection[str]) -> str:
+    """What stops a value whose elements are none of those that TVM's arrays can hold here; "" for others."""
     kind = canon.dtype(value).numpy().name
-    return "" if kind in ELEMENTS else f"TVM has no arrays of {kind}"
+    return "" if kind in elements else f"TVM has no arrays of {kind}"

@@ -85,6 +85,9 @@ class Net(abc.ABC):
     index_dtype = "int64"
     """What argmax and argmin give."""
 
+    castable = ELEMENTS
+    """Element types that inputs may have; those beyond ELEMENTS only to be cast from."""
+
     def __init__(self) -> None:
         self.program = Program()
         self.node = ""

@@ -238,7 +238,25 @@ SAMPLES = [
     ),
 ]
 
+_BYTES = In((4, 9), "float8_e5m2")
 REFUSED = [
+    *(
+        Case(
+            op,
+            21,
+            inputs,
+            attributes,
+            id=f"{op}-float8",
+            refused=dict.fromkeys(DIALECTS, "no arrays of float8_e5m2"),
+            targets=(),
+        )
+        for op, inputs, attributes in (
+            ("Cast", ((2, 3),), {"to": onnx.TensorProto.FLOAT8E5M2}),
+            ("Transpose", (_BYTES,), {}),
+        )
+    ),
+]
+_ROIS = [
     Case(
         "RoiAlign",
         16,
@@ -317,4 +335,4 @@ DETERMINANTS = [
     Case("Det", 22, ((65, 65),), id="Det22-65-refused", refused=dict.fromkeys(DIALECTS, "at most 64"), targets=()),
 ]
 
-CASES = [*INDICES, *ORDER, *BITS, *SAMPLES, *WINDOWS, *REFUSED, *QUANTIZED, *DETERMINANTS]
+CASES = [*INDICES, *ORDER, *BITS, *SAMPLES, *WINDOWS, *REFUSED, *_ROIS, *QUANTIZED, *DETERMINANTS]

@@ -205,7 +205,7 @@ def reference(model: onnx.ModelProto, feeds: dict[str, Array]) -> dict[str, Arra
     return runner.run(feeds, [o.name for o in model.graph.output])
 
 
-_INFINITE = 1e38
+INFINITE = 1e38
 
 
 def difference(r: Array, c: Array) -> float:
@@ -213,7 +213,7 @@ def difference(r: Array, c: Array) -> float:
     r, c = np.asarray(r, np.float64), np.asarray(c, np.float64)
     assert r.size == c.size, f"{c.shape} for {r.shape}"
     c = c.reshape(r.shape)
-    known = np.abs(r) < _INFINITE
+    known = np.abs(r) < INFINITE
     assert np.isfinite(c[known]).all(), "not finite where the reference is"
     if not known.any():
         return 0.0

@@ -36,7 +36,7 @@ from onnx2caffe.verify.scores import Scores
 from tests.conformance.run import TOLERANCE, TOLERANCE_HALF, expected_outputs, narrow
 from tests.conformance.suites import SUITES, Sample, pattern_samples, samples
 from tests.corpus.run import CORPUS, free_shapes, models
-from tests.ops.harness import Array, difference
+from tests.ops.harness import INFINITE, Array, difference
 from tests.tvm import harness
 from tests.tvm.importer import Importer
 
@@ -139,7 +139,15 @@ def _judged(sample: Sample, wanted: Mapping[str, Any], found: Mapping[str, Array
             return "differs", f"{name}: {problem}"
         if not e <= (TOLERANCE_HALF if narrow(sample.model) else TOLERANCE):
             return "differs", f"{name}: e={e:.1e}"
+        if not _as_infinite(reference, found[name]):
+            return "differs", f"{name}: not infinite where the reference is"
     return "equal", ""
+
+
+def _as_infinite(r: Array, c: Array) -> bool:
+    """Whether the candidate is infinite (or nearly: masks are) where the reference is, with its sign."""
+    far = np.abs(np.asarray(r, np.float64)) >= INFINITE
+    return bool((np.sign(r[far]) * np.asarray(c[far], np.float64) >= INFINITE).all())
 
 
 def corpus_jobs(folder: Path) -> Iterator[Job]:

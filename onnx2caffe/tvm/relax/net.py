@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from onnx2caffe.decompose.matmul import product
 from onnx2caffe.tvm.net import Net, Value
-from onnx2caffe.tvm.program import Type
+from onnx2caffe.tvm.program import ELEMENTS, Type
 
 __all__ = ["RelaxNet"]
 
@@ -16,11 +16,24 @@ _PAD_MODES = {"constant": "constant", "reflect": "reflect", "edge": "replicate"}
 class RelaxNet(Net):
     """A Relax program under construction."""
 
+    castable = ELEMENTS | {"float8_e5m2"}
+
     def _transpose(self, x: Value, perm: list[int], shape: list[int]) -> Value:
         return self("permute_dims", x, perm, shape=shape)
 
     def _cast(self, x: Value, dtype: str) -> Value:
-        return self("astype", x, dtype, dtype=dtype)
+        read = self._upper_bytes(x) if x.dtype == "float8_e5m2" else x
+        return self("astype", read, dtype, dtype=dtype)
+
+    def _upper_bytes(self, x: Value) -> Value:
+        """float8_e5m2, the upper byte of a float16, as float16; TVM's own cast loses the smallest and the infinite."""
+        byte = self._viewed(x, "uint8")
+        word = self("astype", byte, "uint16", dtype="uint16")
+        return self._viewed(self("left_shift", word, self.like(8, word)), "float16")
+
+    def _viewed(self, x: Value, dtype: str) -> Value:
+        """The same bits as numbers of another type."""
+        return self("memory.view", x, list(x.shape), dtype, shape=x.shape, dtype=dtype)
 
     def add_bias(self, x: Value, bias: Value) -> Value:
         return self("add", x, self.reshape(bias, (x.shape[1], *[1] * (x.rank - 2))))
