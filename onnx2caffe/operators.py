@@ -10,7 +10,7 @@ from typing import Any
 
 from onnx2caffe.errors import UsageError
 
-__all__ = ["CUT", "FILE", "NOTHING", "Operator", "Operators", "Recipe", "Variant", "load"]
+__all__ = ["CUT", "FILE", "NOTHING", "Operator", "Operators", "Recipe", "Variant", "is_words", "load"]
 
 FILE = "operators.json"
 
@@ -20,6 +20,12 @@ CUT = "…"
 """Stands for the rest of a long sequence."""
 
 _SHOWN = 4
+_REFUSED, _LEFT, _AS = "refused", "on the CPU", "as "
+
+
+def is_words(text: str) -> bool:
+    """Whether a text of `Operator.columns` says something, and names no layers or calls."""
+    return text in (*NOTHING, _REFUSED, _LEFT) or text.startswith((_AS, CUT))
 
 
 @dataclass(frozen=True)
@@ -28,7 +34,8 @@ class Operator:
 
     `domain`: "" is ai.onnx. `versions`: the since-versions that are read; none where every node is refused. `until`:
     the last opset of an op that ONNX has withdrawn. `read_as`: the ops that reading puts in its place, if it does.
-    `becomes`: target -> the layer sequences of its test rows, the shortest first; none where all are refused.
+    `becomes`: target -> the layer sequences of its test rows, the shortest first; none where all are refused; likewise
+    dialect of TVM -> the sequences of calls.
     `limits`: the reasons of refused rows. `tests`: rows run in a Caffe. `readings`: rows that check how it is read.
     """
 
@@ -59,12 +66,12 @@ class Operator:
         return f"{self.tests} + {self.readings}" if self.readings else str(self.tests)
 
     def columns(self, targets: Sequence[str]) -> Iterator[tuple[str, ...]]:
-        """What to show of `becomes` for each target; "as …" where it is what the first one shows."""
-        first = self._shown(targets[0])
-        yield first
-        for target in targets[1:]:
+        """What to show of `becomes` for each target; "as …" where it is what one before shows."""
+        seen: dict[tuple[str, ...], str] = {}
+        for target in targets:
             shown = self._shown(target)
-            yield (f"as {targets[0]}",) if shown == first and self.becomes[target] else shown
+            yield (f"{_AS}{seen[shown]}",) if shown in seen and self.becomes[target] else shown
+            seen.setdefault(shown, target)
 
     def _shown(self, target: str) -> tuple[str, ...]:
         """The first few; of the long ones, one."""
@@ -72,9 +79,7 @@ class Operator:
         short = [text for text in found if CUT not in text][:_SHOWN]
         shown = short if len(short) == _SHOWN else found[: len(short) + 1]
         more = len(found) - len(shown)
-        return (
-            (*shown, f"{CUT} +{more}") if more else tuple(shown) or ("on the CPU" if target == "nnie" else "refused",)
-        )
+        return (*shown, f"{CUT} +{more}") if more else tuple(shown) or (_LEFT if target == "nnie" else _REFUSED,)
 
 
 @dataclass(frozen=True)
@@ -100,10 +105,11 @@ class Recipe:
 
 @dataclass(frozen=True)
 class Operators:
-    """The whole table; `opset` is the newest ai.onnx opset that is read, `targets` are those measured."""
+    """The whole table. `opset`: the newest of ai.onnx that is read; `targets` of Caffe, `dialects` of TVM."""
 
     opset: int
     targets: tuple[str, ...]
+    dialects: tuple[str, ...]
     operators: tuple[Operator, ...]
     recipes: tuple[Recipe, ...]
 
@@ -122,7 +128,7 @@ class Operators:
             raise UsageError(
                 f"no op or recipe {unknown[0]!r}", "`onnx2caffe ops` lists all; what is not there is refused"
             )
-        return Operators(self.opset, self.targets, operators, recipes)
+        return Operators(self.opset, self.targets, self.dialects, operators, recipes)
 
 
 def load() -> Operators:
@@ -131,6 +137,7 @@ def load() -> Operators:
     return Operators(
         document["opset"],
         tuple(document["targets"]),
+        tuple(document["dialects"]),
         tuple(Operator(**_frozen(entry)) for entry in document["operators"]),
         tuple(
             Recipe(entry["key"], tuple(Variant(**v) for v in entry["variants"]), _frozen(entry["order"]))

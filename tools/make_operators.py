@@ -16,7 +16,7 @@ import json
 import re
 import sys
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TypeVar
@@ -34,9 +34,12 @@ from onnx2caffe.caffe.net import Placed
 from onnx2caffe.errors import NotConvertible
 from onnx2caffe.frontend.structure import node_label
 from onnx2caffe.frontend.upgrade import REASONS, UPGRADES
-from onnx2caffe.operators import CUT, FILE, NOTHING, Operator, Operators, Recipe, Variant
+from onnx2caffe.operators import CUT, FILE, NOTHING, Operator, Operators, Recipe, Variant, is_words
 from onnx2caffe.passes import pipeline
 from onnx2caffe.targets import TARGETS
+from onnx2caffe.tvm import stops
+from onnx2caffe.tvm.emit import emit
+from onnx2caffe.tvm.registry import DIALECTS
 from tests.frontend.test_upgrade import PAIRS
 from tests.frontend.test_upgrade import model as reading
 from tests.ops.harness import all_cases, build, with_batch_of_one
@@ -47,6 +50,7 @@ DATA = ROOT / "onnx2caffe" / FILE
 WHOLE = ("caffe", "bvlc")
 """Targets that refuse a model with an op they have not; `nnie` leaves the op to the CPU."""
 MEASURED = (*WHOLE, "nnie")
+COLUMNS = (*MEASURED, *DIALECTS)
 
 LONGEST = 8
 """Runs of layers shown of one sequence."""
@@ -68,11 +72,11 @@ class Found:
     readings: int = 0
     read: Counter[tuple[str, ...]] = field(default_factory=Counter)
     becomes: dict[str, Counter[Sequence[str]]] = field(
-        default_factory=lambda: {target: Counter() for target in MEASURED}
+        default_factory=lambda: {column: Counter() for column in COLUMNS}
     )
-    """Target -> how often its rows became which layer types; one of `NOTHING` stands for no layers."""
+    """Target or dialect -> how often its rows became which layers or calls; one of `NOTHING` stands for none."""
     limits: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
-    """Reason -> the targets of `WHOLE` that gave it."""
+    """Reason -> the targets of `WHOLE`, and the dialects, that gave it."""
     cpu: Counter[str] = field(default_factory=Counter)
     """How often which first reason left a row to the CPU on nnie."""
 
@@ -86,12 +90,16 @@ def measure() -> dict[Key, Found]:
         for target in (*WHOLE, "nnie"):
             row = with_batch_of_one(case) if target == "nnie" and "nnie" not in case.targets else case
             _lower(found[key], key[1], build(row), target, single=case.model is None)
+        for dialect in DIALECTS:
+            _emit(found[key], key[1], build(case), dialect, single=case.model is None)
     for case, version in PAIRS:
         key = (case.domain, case.op)
         found[key].readings += 1
         if not found[key].tests:
             for target in MEASURED:
                 _lower(found[key], key[1], reading(case, version)[0], target, single=True)
+            for dialect in DIALECTS:
+                _emit(found[key], key[1], reading(case, version)[0], dialect, single=True)
     return found
 
 
@@ -116,6 +124,26 @@ def _lower(found: Found, op: str, proto: onnx.ModelProto, target: str, single: b
         return
     own = [placed for placed in net.layers if single or nodes & set(placed.sources)]
     found.becomes[target][_layers(own)] += 1
+
+
+def _emit(found: Found, op: str, proto: onnx.ModelProto, dialect: str, single: bool) -> None:
+    """As `_lower`, in a dialect of TVM."""
+    nodes = {node_label(node) for node in proto.graph.node if node.op_type == op}
+    try:
+        loaded = frontend.from_proto(proto)
+        stops.check(loaded)
+        if not len(loaded.model.graph):
+            found.becomes[dialect][_nothing(loaded.model)] += 1
+            return
+        pipeline.run(loaded.model, pipeline.pipeline("tvm"))
+        emitted = emit(loaded.model, dialect)
+    except NotConvertible as problem:
+        for blocked in problem.blocked:
+            found.limits[_limit(op, blocked.op, blocked.reasons)].add(dialect)
+        return
+    own = [span for node, span in emitted.calls.items() if single or nodes & set(canon.sources(node))]
+    calls = [call.fn for span in own for call in emitted.program.calls[slice(*span)]]
+    found.becomes[dialect][tuple(calls) or NOTHING[0]] += 1
 
 
 def _nothing(model: ir.Model) -> str:
@@ -157,7 +185,7 @@ def collect() -> Operators:
     keys = {*versions, *(("", op) for op in REASONS), *found}
     operators = [entry(key, sorted(versions[key]), found[key]) for key in sorted(keys, key=_order)]
     opset = max(version for domain, _, version in UPGRADES if domain == "")
-    return Operators(opset, MEASURED, tuple(operators), tuple(recipes()))
+    return Operators(opset, MEASURED, DIALECTS, tuple(operators), tuple(recipes()))
 
 
 def _order(key: Key) -> tuple[str, str]:
@@ -168,7 +196,7 @@ def entry(key: Key, versions: Sequence[int], found: Found) -> Operator:
     """The table's row of an op; `versions`: those that are read."""
     domain, op = key
     limits = [REASONS[op]] if op in REASONS and not domain else []
-    limits += (_on_targets(limit, targets) for limit, targets in sorted(found.limits.items()) if limit not in limits)
+    limits += (_on_targets(limit, found.limits[limit]) for limit in _widest_first(found.limits) if limit not in limits)
     if found.becomes["caffe"] and not found.becomes["nnie"]:
         limits += (f"on nnie: {reason}" for reason in _commonest_first(found.cpu)[:1])
     return Operator(
@@ -189,8 +217,15 @@ def _commonest_first(counts: Counter[_Sorted]) -> list[_Sorted]:
     return sorted(counts, key=lambda one: (-counts[one], one))
 
 
+def _widest_first(limits: Mapping[str, set[str]]) -> list[str]:
+    """Reasons that hold for Caffe before those of TVM alone, in the order of the alphabet."""
+    return sorted(limits, key=lambda limit: (limits[limit].isdisjoint(WHOLE), limit))
+
+
 def _on_targets(limit: str, targets: set[str]) -> str:
-    return limit if len(targets) == len(WHOLE) else f"on {', '.join(sorted(targets))}: {limit}"
+    """A reason with the targets and dialects that give it, unless `WHOLE` do: then the columns say the rest."""
+    places = ", ".join(column for column in COLUMNS if column in targets)
+    return limit if targets.issuperset(WHOLE) else f"on {places}: {limit}"
 
 
 def _read_as(op: str, found: Found) -> str:
@@ -233,7 +268,8 @@ prints the same, `onnx2caffe ops Resize` the lines about one op.
 
 Nothing here is claimed: each row of `tests/ops` is an ONNX node (or a few) that is lowered for every target, and the
 table lists what the rows became, or why they were refused: of {ops} ops {converted} convert on targets `caffe` and
-`bvlc`, {legal} have a form that nnie_mapper takes. Made by `make docs`; do not edit.
+`bvlc`, {legal} have a form that nnie_mapper takes, both dialects of TVM take {emitted}. Made by `make docs`; do not
+edit.
 
 - **op**: with the ops it is *read as* where reading puts others in its place.
 - **opsets**: the versions of the op that are read. Each holds until the next one, the last up to opset {opset}; a
@@ -243,11 +279,13 @@ table lists what the rows became, or why they were refused: of {ops} ops {conver
   CPU*: none has a form inside the mapper's rules, so target `nnie` leaves the node to an ONNX part. Inside a model it
   is often less: BatchNorm, scales, pads and constants are folded into their neighbours, data movers are merged. For
   nnie the rows have a batch of 1, and forms that were seen compiled come first (`--recipe` picks others).
-- **limits**: the reasons of refused rows, with their sizes and types. *Must be constant* and *must not depend on data*
+- **relay**, **relax**: the operators of TVM that a node becomes, below `tvm.relay` and `tvm.relax.op`.
+- **limits**: the reasons of refused rows, with their sizes and types; of those that `caffe` and `bvlc` take, with the
+  column that refuses. *Must be constant* and *must not depend on data*
   mean: computable while converting, from initializers and shapes. What the mapper's rules refuse of an op that has a
   form is not listed: `onnx2caffe check model.onnx` names it for a model.
-- **tests**: rows that are run in the builtin runtime and in a real Caffe, on all targets, and held against
-  onnxruntime, + rows that check how each version is read.
+- **tests**: rows that are run in the builtin runtime and in a real Caffe, on all targets, and in both dialects of TVM,
+  and held against onnxruntime, + rows that check how each version is read.
 
 For every op:
 
@@ -280,26 +318,27 @@ def data(table: Operators) -> str:
 
 def page(table: Operators) -> str:
     """The whole page."""
-    operators = _table(["op", "opsets", *MEASURED, "limits", "tests"], map(_cells, table.operators))
+    operators = _table(["op", "opsets", *COLUMNS, "limits", "tests"], map(_cells, table.operators))
     variants = _table(
         ["op or recipe", "variant", "what it does", *MEASURED],
         itertools.chain.from_iterable(map(_variant_cells, table.recipes)),
     )
     converted = sum(all(entry.becomes[target] for target in WHOLE) for entry in table.operators)
     legal = sum(bool(entry.becomes["nnie"]) for entry in table.operators)
-    head = HEAD.format(opset=table.opset, ops=len(table.operators), converted=converted, legal=legal)
+    emitted = sum(all(entry.becomes[dialect] for dialect in DIALECTS) for entry in table.operators)
+    head = HEAD.format(opset=table.opset, ops=len(table.operators), converted=converted, legal=legal, emitted=emitted)
     return "\n".join([head, *operators, "", RECIPES, *variants, ""])
 
 
 def _cells(entry: Operator) -> list[str]:
     name = f"`{entry.name}`" + (f" read as `{entry.read_as}`" if entry.read_as else "")
-    becomes = ("<br>".join(map(_marked, shown)) for shown in entry.columns(MEASURED))
+    becomes = ("<br>".join(map(_marked, shown)) for shown in entry.columns(COLUMNS))
     return [name, entry.opsets, *becomes, "<br>".join(entry.limits), entry.rows]
 
 
 def _marked(text: str) -> str:
-    """Layers as code, words as they are."""
-    return f"`{text}`" if text[0].isupper() else text
+    """Layers and calls as code, words as they are."""
+    return text if is_words(text) else f"`{text}`"
 
 
 def _variant_cells(recipe: Recipe) -> Iterator[list[str]]:

@@ -173,9 +173,8 @@ def _ops(arguments: argparse.Namespace) -> int:
         say_json(asdict(found))
         return 0
     if found.operators:
-        table(
-            ("op", "opsets", *found.targets, "limits", "tests"), list(map(_operator_cells, found.operators)), wrap=True
-        )
+        header = ("op", "opsets", *found.targets, *found.dialects, "limits", "tests")
+        table(header, list(map(_operator_cells, found.operators)), wrap=True)
     if found.operators and found.recipes:
         say("")
     if found.recipes:

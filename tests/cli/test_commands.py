@@ -208,6 +208,7 @@ class TestOthers:
         document = json.loads(cli("ops", "--json").out)
         conv = next(entry for entry in document["operators"] if entry["op"] == "Conv")
         assert conv["becomes"]["caffe"][0] == "Convolution"
+        assert conv["becomes"]["relax"][0] == "nn.conv2d"
         assert 11 in conv["versions"]
         clip = next(entry for entry in document["recipes"] if entry["key"] == "clip")
         assert set(clip["order"]) == {"caffe", "bvlc", "nnie"}
@@ -215,6 +216,7 @@ class TestOthers:
 
     def test_ops_by_name(self, cli):
         lines = cli("ops", "flatten", "Resize").out.splitlines()
+        assert lines[0].split() == "op opsets caffe bvlc nnie relay relax limits tests".split()
         assert [line.split()[0] for line in lines if line].count("Resize") == 2  # what it becomes, and its lowering
         assert any(line.startswith("Flatten read as Reshape") for line in lines)
         assert cli("ops", "Flaten").code == 2

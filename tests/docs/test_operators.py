@@ -21,6 +21,14 @@ def test_every_op_is_measured_or_refused_with_a_reason(table):
     assert [entry.name for entry in table.operators if not (any(entry.becomes.values()) or entry.limits)] == []
 
 
+def test_dialects_stand_beside_the_targets(table):
+    entry = next(entry for entry in table.operators if entry.op == "Relu")
+    assert list(entry.columns((*table.targets, *table.dialects)))[3:] == [("nn.relu",), ("as relay",)]
+    missing = {o.op for o in table.operators if o.tests and not all(o.becomes[dialect] for dialect in table.dialects)}
+    assert all(any(o.limits) for o in table.operators if o.op in missing)
+    assert "Conv" not in missing
+
+
 def test_the_order_of_the_rows_does_not_show():
     forms = [("Scale", "ReLU"), "nothing", ("ReLU",), ("Power",), ("Scale", "Power"), ("Scale",), ("Scale",)]
     reasons = ["b: no form", "a: no form"]
