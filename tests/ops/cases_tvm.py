@@ -117,6 +117,22 @@ def _is_extreme(op: str, end: float) -> Case:
 ORDER = [
     _is_extreme("ReduceMax", -np.inf),
     _is_extreme("ReduceMin", np.inf),
+    *(
+        _row(op, 18, In((2, 0, 3), kind), ints(1), name=f"of-nothing-{kind}")
+        for op in ("ReduceMax", "ReduceMin", "ReduceSum", "ReduceProd", "ReduceL2")
+        for kind in ("float32", "int32")
+    ),
+    *(
+        Case(
+            "ReduceMean",
+            18,
+            (In((2, 0, 3), kind), ints(1)),
+            id=f"ReduceMean-of-nothing-{kind}",
+            refused=dict.fromkeys(DIALECTS, "mean of no numbers"),
+            targets=(),
+        )
+        for kind in ("float32", "int32")
+    ),
     *(_extreme_of_least(last) for last in (0, 1)),
     *(
         _row("ArgMax", 13, In((3, 5), "uint8", 0, 1), axis=axis, select_last_index=last)

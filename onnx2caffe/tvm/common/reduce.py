@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from onnx2caffe import ranges
 from onnx2caffe.nodeview import Refused
 from onnx2caffe.tvm.net import Net, Op, Value
+from onnx2caffe.tvm.program import Array
 from onnx2caffe.tvm.registry import BOTH, emits
 
 __all__ = ["mean"]
@@ -24,12 +26,14 @@ def mean(net: Net, x: Value, axes: Sequence[int]) -> Value:
 
 @emits(BOTH, *_SAME)
 def _same(op: Op, net: Net) -> Value:
-    """The operator with ONNX's meaning; booleans as numbers, since TVM knows no least one."""
+    """The operator with ONNX's meaning."""
     x = op.value()
-    numbers = net.cast(x, "int8") if x.dtype == "bool" else x
-    y = net.cast(_reduced(net, _SAME[op.type], numbers, op.reduced), x.dtype)
+    if x.dtype == "bool":
+        return _kept(op, net, _of_truths(net, _SAME[op.type], x, op.reduced))
+    y = _reduced(net, _SAME[op.type], x, op.reduced)
     known = ranges.of(op.node.inputs[0])
-    if x.dtype == "float32" and not math.isfinite({"ReduceMax": known.lo, "ReduceMin": known.hi}.get(op.type, 0.0)):
+    ends = {"ReduceMax": known.lo, "ReduceMin": known.hi}
+    if x.dtype == "float32" and 0 not in x.shape and not math.isfinite(ends.get(op.type, 0.0)):
         y = _of_infinities(op, net, y)
     return _kept(op, net, y)
 
@@ -43,7 +47,7 @@ def _of_infinities(op: Op, net: Net, extreme: Value) -> Value:
         if op.type == "ReduceMax"
         else net("less_equal", x, net.like(last, x), dtype="bool")
     )
-    some = net.cast(_reduced(net, "max", net.cast(finite, "int8"), op.reduced), "bool")
+    some = _of_truths(net, "max", finite, op.reduced)
     return net("where", some, extreme, net("multiply", extreme, net.like(2, extreme)), dtype=x.dtype)
 
 
@@ -51,7 +55,7 @@ def _of_infinities(op: Op, net: Net, extreme: Value) -> Value:
 def reduce_mean(op: Op, net: Net) -> Value:
     """Of integers the sum, divided towards 0."""
     x, axes = op.value(), op.reduced
-    if np.dtype(x.dtype).kind == "f":
+    if np.dtype(x.dtype).kind == "f" or 0 in x.shape:
         return _kept(op, net, mean(net, x, axes))
     count = math.prod(x.shape[axis] for axis in axes)
     return _kept(op, net, net("divide", _reduced(net, "sum", x, axes), net.like(count, x)))
@@ -94,7 +98,25 @@ def reduce_log_sum_exp(op: Op, net: Net) -> Value:
 
 def _reduced(net: Net, fn: str, x: Value, axes: Sequence[int]) -> Value:
     shape = [1 if axis in axes else size for axis, size in enumerate(x.shape)]
+    if 0 in x.shape:  # of which TVM leaves what was in memory
+        return net.const(_of_nothing(fn, np.dtype(x.dtype), shape))
     return net(fn, x, shape=shape, axis=list(axes), keepdims=True) if axes else x
+
+
+def _of_nothing(fn: str, dtype: np.dtype[Any], shape: Sequence[int]) -> Array:
+    """What reductions of no numbers give."""
+    if fn in ("max", "min"):
+        low, high = (-np.inf, np.inf) if dtype.kind == "f" else (np.iinfo(dtype).min, np.iinfo(dtype).max)
+        return np.full(shape, low if fn == "max" else high, dtype)
+    if fn == "mean":
+        raise Refused("the mean of no numbers")
+    return np.full(shape, {"sum": 0, "prod": 1}[fn], dtype)
+
+
+def _of_truths(net: Net, fn: str, x: Value, axes: Sequence[int]) -> Value:
+    """Of booleans as numbers, since TVM knows no least one; the least number, which is that of none, is false too."""
+    y = _reduced(net, fn, net.cast(x, "int8"), axes)
+    return net("greater", y, net.like(0, y), dtype="bool")
 
 
 def _kept(op: Op, net: Net, y: Value) -> Value:
