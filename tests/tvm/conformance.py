@@ -46,7 +46,7 @@ HEADER = "suite\tcase\tdialect\tours\twhy\timporter\twhy"
 RANK = {"equal": 0, "refused": 1, "no reference": 2, "differs": 3, "failed": 4}
 CASES = (*SUITES, "patterns")
 _UNSHAPED = "the shape of its output depends on data"
-"""NonMaxSuppression, NonZero, Unique of computed numbers: a canonical model knows all its shapes. Relax could have them."""
+"""NonMaxSuppression, NonZero, Unique of computed numbers: a canonical model knows its shapes. Relax has them."""
 
 
 @dataclass(frozen=True)
