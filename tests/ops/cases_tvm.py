@@ -139,6 +139,16 @@ ORDER = [
         for axis in (0, 1)
         for last in (0, 1)
     ),
+    *(_row("TopK", 11, In((3, 7), kind), ints(3), outputs=2, name=kind) for kind in ("int32", "int64")),
+    Case(
+        "TopK",
+        11,
+        (In((3, 7), "uint64"), ints(3)),
+        outputs=2,
+        id="TopK-uint64-refused",
+        refused=dict.fromkeys(DIALECTS, "sorts no uint64"),
+        targets=(),
+    ),
     _row("CumSum", 14, In((2, 5), "int64"), np.array(1), reverse=1),
     _row("OneHot", 11, In((2, 3), "int64", -7, 7), np.array(5), (2,), axis=1),
 ]

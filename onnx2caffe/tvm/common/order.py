@@ -28,13 +28,22 @@ def _backwards(net: Net, x: Value, axis: int) -> Value:
     return sliced(net, x, axis, range(x.shape[axis])[::-1])
 
 
+_SORTED = ("float32", "float64", "int32", "int64")
+"""Element types that TVM sorts in both dialects."""
+
+
 @emits(BOTH, "TopK")
 def top_k(op: Op, net: Net) -> list[Value]:
     """The K largest or smallest elements in order, of equal ones the first."""
     count = int(op.need_const(1, "K").item())
     if not op.attribute("sorted") and count > 1:
         raise Refused("sorted = 0 leaves the order open")
-    return net.top(op.value(), count, op.attribute("axis"), bool(op.attribute("largest")))
+    x = op.value()
+    if x.dtype == "uint64":
+        raise Refused("TVM sorts no uint64")
+    known = x if x.dtype in _SORTED else net.cast(x, "int64")
+    values, indices = net.top(known, count, op.attribute("axis"), bool(op.attribute("largest")))
+    return [net.cast(values, x.dtype), indices]
 
 
 @emits(BOTH, "CumSum")
