@@ -26,7 +26,7 @@ from onnx2caffe.runtimes.ort import Reference
 from onnx2caffe.runtimes.tvm import Tvm
 from onnx2caffe.verify.candidates import CAFFE, candidates, find_caffe
 from onnx2caffe.verify.foreign import UserGraph, map_foreign
-from onnx2caffe.verify.inputs import Pictures, all_runs, names_file
+from onnx2caffe.verify.inputs import Pictures, all_runs, check_pictures, names_file
 from onnx2caffe.verify.proof import check_runtimes, prove
 from onnx2caffe.verify.reference import UserModel
 from onnx2caffe.verify.scores import Progress, Proof
@@ -86,6 +86,7 @@ def compare(model: Path, prototxt: Path | None, caffemodel: Path | None, options
         RuntimeMissing: a runtime is not there, or lacks a layer type of the net.
 
     """
+    check_pictures(options.inputs, options.pictures)
     files = _files(model, prototxt, caffemodel)
     own = _own_map(files) if files and not options.names else None
     net = read_net(files.prototxt, files.caffemodel) if files else None

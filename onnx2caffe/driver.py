@@ -32,7 +32,7 @@ from onnx2caffe.targets.nnie.markers import Marks
 from onnx2caffe.targets.nnie.rules import load_rules
 from onnx2caffe.targets.nnie.target import nnie
 from onnx2caffe.verify.candidates import candidates
-from onnx2caffe.verify.inputs import InputInfo, Pictures, all_runs
+from onnx2caffe.verify.inputs import InputInfo, Pictures, all_runs, check_pictures
 from onnx2caffe.verify.proof import prove
 from onnx2caffe.verify.reading import farthest, write_reading
 from onnx2caffe.verify.reference import UserModel
@@ -143,6 +143,7 @@ class _Converting:
     def __init__(self, path: Path, options: Options) -> None:
         self._path, self._options = path, options
         need(path, ONNX)
+        check_pictures(options.inputs, options.pictures)
         if (options.marks or options.single_wk or options.rules) and options.target != "nnie":
             raise UsageError("--cpu, --report, --hp, --single-wk and --rules are for the mapper", "--target nnie")
         self._target = nnie(load_rules(options.rules)) if options.rules else by_name(options.target)
@@ -401,7 +402,10 @@ def _approximated(plan: Plan) -> list[str]:
 
 
 def _without_effect(options: Options, plan: Plan) -> list[Note]:
-    """The recipes the user chose that nothing in this model takes."""
+    """What the user said that nothing here takes."""
     taken = {key for piece in plan.pieces if piece.lowered is not None for _, key, _ in piece.lowered.used}
     left = [f"{key}={variant}" for key, variant in options.recipes.items() if key not in taken]
-    return [Note("note", f"--recipe {choice} has no effect: nothing here takes it") for choice in left]
+    notes = [Note("note", f"--recipe {choice} has no effect: nothing here takes it") for choice in left]
+    if options.inputs and not options.proof:
+        notes.append(Note("note", "--input has no effect: --no-proof runs nothing"))
+    return notes

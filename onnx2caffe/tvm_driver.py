@@ -25,7 +25,7 @@ from onnx2caffe.stages import FAULT, SEEDS, TOOL, Observer, plain_name, sha256, 
 from onnx2caffe.tvm import targets
 from onnx2caffe.tvm.emit import Emitted
 from onnx2caffe.tvm.registry import DIALECTS
-from onnx2caffe.verify.inputs import Pictures, all_runs
+from onnx2caffe.verify.inputs import Pictures, all_runs, check_pictures
 from onnx2caffe.verify.reference import UserModel
 from onnx2caffe.verify.replay import find_culprit
 from onnx2caffe.verify.scores import Progress, Proof, Row
@@ -116,6 +116,7 @@ class _Exporting:
     def __init__(self, path: Path, options: TvmOptions) -> None:
         self._path, self._options = path, options
         need(path, ONNX)
+        check_pictures(options.inputs, options.pictures)
         self._name = plain_name(options.name or path.stem)
         self._folder = options.folder or Path(path.stem)
         self._target = targets.parse(options.target)

@@ -19,14 +19,15 @@ from onnx2caffe.canon import Shape
 from onnx2caffe.errors import UsageError
 from onnx2caffe.runtimes.base import Array
 
-__all__ = ["InputInfo", "Pictures", "all_runs", "feeds", "names_file", "structured"]
+__all__ = ["InputInfo", "Pictures", "all_runs", "check_pictures", "feeds", "names_file", "structured"]
 
 _GRIDS = (2, 5, 13)
 _NOISE = 0.3
 _PLAIN_SCALE = 1.2
 _SEED_STEP = 1000
 _BYTE_SCALE, _BYTE_OFFSET = 50.0, 128.0
-_FILES = frozenset({".npy", ".png", ".jpg", ".jpeg", ".bmp"})
+_PICTURES = frozenset({".png", ".jpg", ".jpeg", ".bmp"})
+_FILES = _PICTURES | {".npy"}
 
 
 class InputInfo(Protocol):
@@ -113,6 +114,21 @@ def feeds(infos: Sequence[InputInfo], seed: int, given: Mapping[str, Array] | No
 def names_file(text: str) -> bool:
     """Whether a `NAME=WHAT` option gives a file rather than a number."""
     return Path(text).suffix.lower() in _FILES
+
+
+def check_pictures(texts: Sequence[str], pictures: Pictures) -> None:
+    """Refuse words about pictures where no `NAME=FILE` option gives one: they would be about nothing.
+
+    Raises:
+        UsageError: they are.
+
+    """
+    if pictures != Pictures() and not any(Path(text).suffix.lower() in _PICTURES for text in texts):
+        raise UsageError(
+            "--mean, --std, --scale and --rgb say how a picture becomes an input of the comparison; no --input is one",
+            "add --input NAME=PICTURE, or leave them out: they never go into the written files "
+            "(nnie_mapper takes mean and scale in its cfg)",
+        )
 
 
 def _split(texts: Sequence[str], infos: Sequence[InputInfo]) -> list[tuple[InputInfo, str]]:

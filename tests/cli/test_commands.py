@@ -64,6 +64,23 @@ def test_a_path_of_another_kind(cli, export, words, says):
     assert "hint: " in ran.err or "--cfg" in words
 
 
+@pytest.mark.parametrize("option", [["--mean", "127.5"], ["--std", "2"], ["--scale", "0.5"], ["--rgb"]])
+@pytest.mark.parametrize("command", ["convert", "compare", "tvm"])
+def test_words_about_pictures_without_a_picture(cli, export, command, option):
+    files = export if command == "compare" else export[:1]
+    for inputs in ([], ["--input", "x=0.5"], ["--input", "x=x.npy"]):
+        ran = cli(command, *files, *option, *inputs)
+        assert ran.code == 2
+        assert "no --input is one" in ran.err
+        assert "--input NAME=PICTURE" in ran.err
+    assert "cannot read x.png" in cli(command, *files, *option, "--input", "x=x.png").err
+
+
+def test_inputs_of_a_proof_that_is_not_made(cli, model):
+    ran = cli("convert", model, "--no-proof", "--input", "x=0.5")
+    assert (ran.code, ran.err) == (0, "note: --input has no effect: --no-proof runs nothing\n")
+
+
 def test_a_model_of_any_name(cli, model, tmp_path):
     """Its name says nothing about its format, whatever the onnx package thinks."""
     odd = model.rename(tmp_path / "model.json")
