@@ -113,16 +113,20 @@ class Assembly:
             file = f"{stem}.marked.prototxt"
             self.files[file] = write_prototxt(with_marks, self._folder / file, self._header)
         inputs = {
-            self._keys.of(value): Place(blob, canon.shape(value))
+            self._keys.of(value): _place(net, blob, canon.shape(value))
             for value, blob in zip(piece.part.inputs, net.inputs, strict=True)
         }
         outputs: dict[str, Place] = {}
         for value, blob in zip(piece.part.outputs, net.outputs, strict=True):
-            outputs |= {key: Place(blob, shape) for key, shape in self._keys.outgoing(value, piece)}
+            outputs |= {key: _place(net, blob, shape) for key, shape in self._keys.outgoing(value, piece)}
         promised = mapfile.promises(piece.lowered.blobs, net, len(self.segments))
         self.segments.append(CaffeSegment(f"{stem}.prototxt", f"{stem}.caffemodel", inputs, outputs))
         self.tensors = promised | self.tensors
         self.layers |= {placed.name: placed.sources for placed in net}
+
+
+def _place(net: Net, blob: str, shape: canon.Shape) -> Place:
+    return Place(blob, shape, net.shapes[blob] if net.shapes[blob] != shape else None)
 
 
 def _stems(pieces: Sequence[Piece], name: str) -> list[str]:

@@ -123,7 +123,7 @@ class _Checking:
 
     def _sites(self, sites: Sites, path: Path) -> list[Finding]:
         if self._target.name == "nnie":
-            cfg = read_cfg(self._options.cfg) if self._options.cfg else None
+            cfg = read_cfg(self._options.cfg, path) if self._options.cfg else None
             return examine(sites, self._rules, str(path), cfg)
         return [found for site in sites for found in _refusal(self._target, site, str(path))]
 

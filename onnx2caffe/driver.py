@@ -311,7 +311,7 @@ class _Converting:
         return [*loaded.notes, *unused, *remarks(plan), *self._remarks(plan)]
 
     def _remarks(self, plan: Plan) -> list[Note]:
-        return [Note("note", text) for net in plan.nets for text in self._target.remarks(net)]
+        return [Note("note", text) for text in self._target.remarks(plan.nets)]
 
     def _prove(self, folder: Path, written: _Written) -> Proof:
         options, export = self._options, written.export

@@ -45,10 +45,14 @@ class Port:
 
 @dataclass(frozen=True)
 class Place:
-    """Where a tensor crosses a segment's border: the blob, and the tensor's ONNX shape."""
+    """Where a tensor crosses a segment's border: the blob, and the tensor's ONNX shape.
+
+    `stored`: the shape of a Caffe blob, where that is another one for the same values in the same order.
+    """
 
     blob: str
     shape: Shape
+    stored: Shape | None = None
 
 
 @dataclass(frozen=True)
@@ -158,7 +162,12 @@ def _ports(ports: Sequence[Port]) -> list[dict[str, Any]]:
 
 
 def _places(places: Mapping[str, Place]) -> dict[str, Any]:
-    return {name: {"blob": p.blob, "shape": list(p.shape)} for name, p in places.items()}
+    return {name: _place(place) for name, place in places.items()}
+
+
+def _place(place: Place) -> dict[str, Any]:
+    stored = {"stored": list(place.stored)} if place.stored is not None else {}
+    return {"blob": place.blob, "shape": list(place.shape), **stored}
 
 
 def _segment(segment: Segment) -> dict[str, Any]:
@@ -223,10 +232,7 @@ def _read_segments(segments: Sequence[Any]) -> Iterator[Segment]:
         if s["kind"] == "onnx":
             yield OnnxSegment(_plain(s["file"]), dict(s["inputs"]), dict(s["outputs"]), dict(s.get("c", {})))
         elif s["kind"] in ("caffe", "tvm"):
-            inputs, outputs = (
-                {name: Place(p["blob"], _shape(p["shape"])) for name, p in s[key].items()}
-                for key in ("inputs", "outputs")
-            )
+            inputs, outputs = ({name: _read_place(p) for name, p in s[key].items()} for key in ("inputs", "outputs"))
             if s["kind"] == "tvm":
                 files = {what: _plain(name) for what, name in s["files"].items()}
                 yield TvmSegment(s["dialect"], files, inputs, outputs, dict(s["build"]))
@@ -234,6 +240,11 @@ def _read_segments(segments: Sequence[Any]) -> Iterator[Segment]:
             yield CaffeSegment(_plain(s["prototxt"]), _plain(s["caffemodel"]), inputs, outputs)
         else:
             raise ValueError(f"segment kind {s['kind']!r}")
+
+
+def _read_place(place: Mapping[str, Any]) -> Place:
+    stored = _shape(place["stored"]) if "stored" in place else None
+    return Place(place["blob"], _shape(place["shape"]), stored)
 
 
 def _plain(name: str) -> str:

@@ -59,6 +59,6 @@ class Target:
         """What rules about whole nets find in a finished one: layer and reason."""
         return ()
 
-    def remarks(self, net: Net) -> Sequence[str]:
-        """What the user should know about a finished net that the target is not known to refuse."""
+    def remarks(self, nets: Sequence[Net]) -> Sequence[str]:
+        """What the user should know about finished nets that the target is not known to refuse."""
         return ()

@@ -69,6 +69,13 @@ BROKEN: list[tuple[str, str, str]] = [
     ("W17", PICTURE, text(data_scale="0.00784")),
     ("W17", PICTURE, text(RGB_order="RGB")),
     ("W23", PICTURE, text(instructions_name="inst")),
+    *(("W27", PICTURE, text(**{key: "nowhere"})) for key in ("prototxt_file", "caffemodel_file", "image_list")),
+    *(("W27", PICTURE, text(**{key: "nowhere"})) for key in ("roi_coordinate_file", "gfpq_param_file")),
+    ("W27", PICTURE, text(norm_type="5", mean_file="nowhere.txt")),
+    ("W27", PICTURE, text(image_list="x" * 999)),
+    ("W27", PICTURE, text(image_list=".")),
+    ("W28", PICTURE, text(prototxt_file="other.prototxt")),
+    ("W28", PICTURE, text(prototxt_file="nowhere/gone.prototxt")),
 ]
 
 CLEAN: list[tuple[str, str, str]] = [
@@ -87,12 +94,19 @@ CLEAN: list[tuple[str, str, str]] = [
     ("W17", PICTURE, text(data_scale="0.0078125")),
     ("W17", PICTURE, text(data_scale="0.00392157")),
     ("W23", PICTURE, text(gfpq_param_file="ranges.txt")),
+    ("W27", PICTURE, text(norm_type="3", mean_file="nowhere.txt")),
+    ("W27", PICTURE, text(norm_type="5", mean_file="mean.txt")),
+    ("W28", PICTURE, text(prototxt_file="./net.prototxt")),
+    ("W28", PICTURE, text(prototxt_file=r"D:\\elsewhere\\net.prototxt")),
 ]
 
 
 def found(prototxt: str, cfg: str, folder: Path) -> list[Finding]:
     named = set(CFG_RULES)
-    return [f for f in examine(sites(prototxt, folder), RULES, cfg=parse_cfg(cfg)) if f.rule in named]
+    for name in ("net.caffemodel", "pictures.txt", "mean.txt", "ranges.txt", "other.prototxt"):
+        (folder / name).touch()
+    parsed = parse_cfg(cfg, folder / "cfg", folder / "net.prototxt")
+    return [f for f in examine(sites(prototxt, folder), RULES, cfg=parsed) if f.rule in named]
 
 
 def test_lines_comments_and_blocks():
@@ -138,4 +152,20 @@ def test_a_cfg_that_does_not(rule: str, prototxt: str, cfg: str, tmp_path: Path)
 
 def test_a_finding_in_the_cfg_has_its_line(tmp_path: Path):
     (finding,) = found(PICTURE, text(net_type="7"), tmp_path)
-    assert (finding.rule, finding.file, finding.line) == ("E11", "cfg", 8)
+    assert (finding.rule, finding.file, finding.line) == ("E11", str(tmp_path / "cfg"), 8)
+
+
+def test_files_count_from_the_cfg_or_from_here(tmp_path: Path, monkeypatch):
+    """A net elsewhere, and a cfg that the mapper reads in another folder than its own."""
+    (tmp_path / "cfgs").mkdir()
+    for name in ("net.caffemodel", "pictures.txt"):
+        (tmp_path / name).touch()
+    seen = sites(PICTURE, tmp_path)
+    cfg = parse_cfg(text(), tmp_path / "cfgs" / "a.cfg", tmp_path / "net.prototxt")
+    assert {f.rule for f in examine(seen, RULES, cfg=cfg)} >= {"W27"}
+    monkeypatch.chdir(tmp_path)
+    assert not {"W27", "W28"} & {f.rule for f in examine(seen, RULES, cfg=cfg)}
+    above = {key: f"../{GOOD[key]}" for key in ("prototxt_file", "caffemodel_file", "image_list")}
+    monkeypatch.chdir("/")
+    cfg = parse_cfg(text(**above), tmp_path / "cfgs" / "a.cfg", tmp_path / "net.prototxt")
+    assert not {"W27", "W28"} & {f.rule for f in examine(seen, RULES, cfg=cfg)}

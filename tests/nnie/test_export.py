@@ -125,6 +125,7 @@ class TestOutputs:
             ((1, 256, 1), "Concat", (1, 512)),
             ((1, 2, 128, 1), "Concat", (1, 1, 2, 256)),
             ((1, 8, 32), "Softmax", (1, 1, 8, 32)),
+            ((1, 128, 2), "Softmax", (1, 1, 1, 256)),
             ((1, 8, 32), "Transpose", (1, 1, 32, 8)),
         ],
         ids=str,
@@ -140,10 +141,29 @@ class TestOutputs:
         done = convert(g.model({"x": [1, 3, 8, 8]}, ["y"]), tmp_path)
         net = read_net(tmp_path / "out" / "m.prototxt", None)
         assert [net.shapes[blob] for blob in net.outputs] == [stored]
-        assert read_map(tmp_path / "out")["segments"][0]["outputs"]["y"]["blob"] in net.outputs
+        place = read_map(tmp_path / "out")["segments"][0]["outputs"]["y"]
+        assert place["blob"] in net.outputs
+        assert place["stored"] == list(stored)
         assert {row.tensor for row in done.proof.rows} >= {*sources, *flat, "y"}
         assert done.proof.ok
         assert "W24" not in {finding.rule for finding in api.check(tmp_path / "out" / "m.prototxt").findings}
+
+    def test_the_map_says_the_shape_on_the_board_where_it_is_another(self, tmp_path, pycaffe):
+        g = Graph()
+        g.node("Reshape", ["x", g.constant("map", np.array([1, 3, 8, 8]))], "m")
+        g.conv("m", "c", 3, 4)
+        g.node("Reshape", ["c", g.constant("shape", np.array([1, 2, 2, 64]))], "flat")
+        g.node("Softmax", ["flat"], "y", axis=3)
+        convert(g.model({"x": [1, 3, 2, 4, 8]}, ["y", "c"]), tmp_path)
+        segment = read_map(tmp_path / "out")["segments"][-1]
+        net = read_net(tmp_path / "out" / "m.prototxt", None)
+        places = {**segment["inputs"], **segment["outputs"]}
+        for place in places.values():
+            assert place.get("stored", place["shape"]) == list(net.shapes[place["blob"]])
+            assert place.get("stored") != place["shape"]
+        assert "stored" not in places["c"]
+        files = [tmp_path / "out" / f"m.{kind}" for kind in ("prototxt", "caffemodel")]
+        assert api.compare(tmp_path / "m.onnx", *files, caffe_run=False).ok
 
     @pytest.mark.parametrize(
         "outputs", [["c", "flat"], ["flat", "c"], ["flat", "last"], ["c", "flat", "last"]], ids=str
@@ -337,6 +357,45 @@ class TestRules:
     def test_only_for_the_mapper(self, tmp_path):
         with pytest.raises(UsageError, match="for the mapper"):
             convert(self.depthwise(), tmp_path, target="caffe", rules=tmp_path / "my.toml")
+
+
+class TestRemarks:
+    """What nobody has seen compiled is said once for all nets, with a way around it."""
+
+    def said(self, model, folder, **options) -> list[str]:
+        notes = convert(model, folder, proof=False, **options).notes
+        return [note.text.partition("): ")[2] for note in notes if note.text.startswith("unproven")]
+
+    def test_one_line_for_all_nets(self, tmp_path):
+        g = Graph()
+        g.node("TopK", [g.conv("x", "c1", 3, 8), g.constant("k", np.array([8]))], "t", ["t", "i"], axis=1)
+        g.node("Tanh", ["c1"], "t1")
+        g.node("Tanh", [g.conv("t", "c2", 8, 8)], "t2")
+        g.node("Tanh", [g.conv("t2", "c3", 8, 8)], "t3")
+        model = g.model({"x": [1, 3, 8, 8]}, ["t1", "t3"])
+        assert self.said(model, tmp_path, tail="full") == ["type TanH, 3 layers"]
+        assert len(read_map(tmp_path / "out")["segments"]) == 3
+
+    @pytest.mark.parametrize(
+        ("size", "kernel", "stride", "recipes", "said"),
+        [
+            (8, 3, 2, {}, "type DepthwiseConv that crops, 1 layer; another way: --recipe crop=slice"),
+            (8, 3, 2, {"crop": "slice"}, "type Slice, 2 layers; another way: --recipe crop=dw"),
+            (8, 1, 2, {}, "type DepthwiseConv, 1 layer; another way: --recipe depthwise=conv"),
+        ],
+    )
+    def test_a_pooling_that_rounds_down(self, tmp_path, size, kernel, stride, recipes, said):
+        g = Graph()
+        g.node("MaxPool", [g.conv("x", "c", 3, 4)], "p", kernel_shape=[kernel] * 2, strides=[stride] * 2)
+        model = g.model({"x": [1, 3, size, size]}, ["p"])
+        assert self.said(model, tmp_path, recipes=recipes, tail="full") == [said]
+
+    def test_a_convolution_of_the_users_is_no_crop(self, tmp_path):
+        g = Graph()
+        weights = np.ones((4, 1, 3, 3), np.float32)
+        g.node("Conv", [g.conv("x", "c", 3, 4), g.constant("w", weights)], "y", group=4)
+        (said,) = self.said(g.model({"x": [1, 3, 8, 8]}, ["y"]), tmp_path)
+        assert said == "type DepthwiseConv, 1 layer; another way: --recipe depthwise=conv"
 
 
 class TestSingleWk:

@@ -152,6 +152,26 @@ def test_the_option_beside_an_unseen_construct(text: str, option: str, tmp_path:
     assert finding.option == option
 
 
+@pytest.mark.parametrize(
+    ("dims", "text"),
+    [
+        ([4, 64], "takes 4096 bytes, 3072 of them empty"),
+        ([1, 128, 2], "takes 2048 bytes, 1024 of them empty"),
+    ],
+)
+def test_how_much_memory_an_output_wastes(dims: list[int], text: str, tmp_path: Path):
+    shape = " ".join(f"dim: {dim}" for dim in (0, *dims))
+    reshape = one("Reshape", f"reshape_param {{ shape {{ {shape} }} }}")
+    (finding,) = (f for f in examine(sites(reshape, tmp_path), RULES) if f.rule == "W24")
+    assert finding.text == f"output 'it' {text}"
+
+
+def test_rows_of_another_memory(tmp_path: Path):
+    rules = load_rules(write(tmp_path, "[W24.when]\nstride = 32\n"))
+    text = one("Reshape", "reshape_param { shape { dim: 0 dim: 1 dim: 64 dim: 4 } }")
+    assert "W24" in found(text, tmp_path, rules)
+
+
 def test_a_field_is_said_as_one_writes_it(tmp_path: Path):
     text = one("ReLU", "relu_param { negative_slope: 0.1 }")
     (finding,) = (f for f in examine(sites(text, tmp_path), RULES) if f.rule == "W20")

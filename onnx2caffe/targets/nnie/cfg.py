@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PureWindowsPath
 
 from onnx2caffe.caffe.site import Site, Sites
 from onnx2caffe.errors import UnreadableFile
@@ -28,10 +28,14 @@ class Setting:
 
 @dataclass(frozen=True)
 class Cfg:
-    """A cfg file; keys may come several times, one block per input."""
+    """A cfg file; keys may come several times, one block per input.
+
+    `net`: the prototxt it is checked with, if known.
+    """
 
     path: Path
     settings: tuple[Setting, ...]
+    net: Path | None = None
 
     def all(self, key: str) -> list[Setting]:
         """The settings of a key, in order."""
@@ -41,18 +45,29 @@ class Cfg:
         """The last value of a key."""
         return next((s.value for s in reversed(self.settings) if s.key == key), default)
 
+    def files(self, name: str) -> list[Path]:
+        """What a file name may mean: the mapper takes it from where it runs, which is often the cfg's folder."""
+        return [path for path in (self.path.parent / name, Path(name)) if _is_there(path)]
 
-def read_cfg(path: Path) -> Cfg:
-    """Read a cfg.
+
+def _is_there(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except OSError:  # a name that no file can have
+        return False
+
+
+def read_cfg(path: Path, net: Path | None = None) -> Cfg:
+    """Read a cfg; `net`: the prototxt it is checked with.
 
     Raises:
         UnreadableFile: it cannot be read, or a line is neither a setting, a comment nor blank.
 
     """
-    return parse_cfg(read_text(path, errors="replace"), path)
+    return parse_cfg(read_text(path, errors="replace"), path, net)
 
 
-def parse_cfg(text: str, path: Path = Path("cfg")) -> Cfg:
+def parse_cfg(text: str, path: Path = Path("cfg"), net: Path | None = None) -> Cfg:
     """The settings of a cfg's text."""
     settings = []
     for number, line in enumerate(text.splitlines(), 1):
@@ -62,7 +77,7 @@ def parse_cfg(text: str, path: Path = Path("cfg")) -> Cfg:
         if match is None:
             raise UnreadableFile(f"{path}, line {number}: {line.strip()!r} is not `[key] value`")
         settings.append(Setting(match[1], match[2], number))
-    return Cfg(path, tuple(settings))
+    return Cfg(path, tuple(settings), net)
 
 
 Seen = Iterator[tuple[Setting | Site | None, str]]
@@ -170,6 +185,28 @@ def _unknown_keys(rule: Rule, net: Sites, cfg: Cfg) -> Seen:
     for setting in cfg.settings:
         if setting.key not in rule.when["cfg_keys"]:
             yield setting, f"key [{setting.key}]"
+
+
+@_cfg_rule("W27")
+def _missing(rule: Rule, net: Sites, cfg: Cfg) -> Seen:
+    when = rule.when
+    named = [setting for key in when["files"] for setting in cfg.all(key)]
+    for mean, norm in zip(cfg.all("mean_file"), cfg.all("norm_type"), strict=False):
+        named += [mean] if norm.value in map(str, when["mean_norms"]) else []
+    for setting in sorted(named, key=lambda setting: setting.line):
+        if not cfg.files(setting.value):
+            yield setting, f"[{setting.key}] {setting.value}: no such file"
+
+
+@_cfg_rule("W28")
+def _other_net(rule: Rule, net: Sites, cfg: Cfg) -> Seen:
+    if cfg.net is None:
+        return
+    for setting in cfg.all("prototxt_file"):
+        meant = cfg.files(setting.value)
+        same = [path.samefile(cfg.net) for path in meant] or [PureWindowsPath(setting.value).name == cfg.net.name]
+        if not any(same):
+            yield setting, f"[prototxt_file] {setting.value} is not {cfg.net}"
 
 
 def _number(text: str) -> float | None:

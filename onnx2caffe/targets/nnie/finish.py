@@ -30,6 +30,9 @@ _UNKNOWN = re.compile(r"[^A-Za-z0-9_./:-]")
 _WIDTH = 4096
 """Of a map (nnie W03)."""
 
+_SHORT = 2
+"""A row of so few values fills at most half of the memory it takes (nnie W24)."""
+
 
 def for_mapper(net: Net, names: Mapping[str, str]) -> Net:
     """A finished net as the mapper likes it; `names`: output blob -> the name the user wants for it.
@@ -128,11 +131,15 @@ def _full(shape: Shape) -> Shape:
     if len(inner) < 2:
         return batch, math.prod(inner)
     *outer, last = inner
+    if last <= _SHORT:
+        last *= outer.pop()
     width = max(size for size in range(1, _WIDTH + 1) if last % size == 0)
     if width == 1:
         return batch, math.prod(inner)
-    rows = [*outer, last // width] if last > width else outer
-    return batch, math.prod(rows[:-1]), rows[-1], width
+    if last > width:
+        outer.append(last // width)
+    *planes, rows = outer or [1]
+    return batch, math.prod(planes), rows, width
 
 
 def _joined(net: Net) -> Net:

@@ -26,7 +26,7 @@ from onnx2caffe.caffe.layers.base import Shape
 from onnx2caffe.caffe.site import Site, is_blob
 from onnx2caffe.targets.nnie.rules import Rule, layer_rule
 
-__all__: list[str] = []
+__all__ = ["crops"]
 
 _Axis = Concat | Slice | Softmax | InnerProduct | Reduction | Scale | Bias | Flatten
 
@@ -261,7 +261,7 @@ def _rounding(rule: Rule, site: Site) -> str | None:
 def _unseen(rule: Rule, site: Site) -> str | None:
     layer, when = site.layer, rule.when
     if site.type in when["types"]:
-        return f"type {site.type}"
+        return f"type {site.type}{' that crops' if crops(site) else ''}"
     if isinstance(layer, Eltwise) and (layer.operation not in when["operations"] or layer.coeff):
         return f"Eltwise {layer.operation}{' with coeff' if layer.coeff else ''}"
     if isinstance(layer, Concat) and site.shapes and layer.axis % len(site.shapes[0]) != when["concat_axis"]:
@@ -283,6 +283,15 @@ def _planes(rule: Rule, site: Site) -> str | None:
     if site.type not in rule.when["types"] or not site.shapes or len(site.shapes[0]) == rule.when["axes"]:
         return None
     return f"bottom {_text(site.shapes[0])}"
+
+
+def crops(site: Site) -> bool:
+    """Whether a layer, as far as its weights are known, only cuts off what lies around a map."""
+    layer = site.layer
+    if not isinstance(layer, DepthwiseConv) or len(layer.blobs) != 1 or any(layer.pad) or max(layer.stride) > 1:
+        return False
+    taps = layer.blobs[0].reshape(layer.num_output, -1)
+    return bool((taps == taps[0]).all() and sorted(taps[0])[-2:] == [0, 1] and not taps[0].min())
 
 
 def _convolution_group(site: Site) -> int:

@@ -18,9 +18,6 @@ NET_RULES: dict[str, NetRule] = {}
 """Rule id -> what is wrong: at which layer (None: the net as a whole), and the words for it."""
 
 _PRODUCTS = frozenset({"Convolution", "Deconvolution", "DepthwiseConv", "InnerProduct", "BatchNorm"})
-_STRIDE = 16
-_WORD = 4
-"""Bytes: rows are aligned to the first, an output's element has the second."""
 
 
 def _net_rule(id: str) -> Callable[[NetRule], NetRule]:
@@ -127,14 +124,17 @@ def _characters(rule: Rule, net: Sites) -> Seen:
 
 @_net_rule("W24")
 def _memory(rule: Rule, net: Sites) -> Seen:
+    """Rows that waste as much as they hold; a vector, and a map of 1x1 that may be stored as one, is one row."""
+    when = rule.when
     for name, site in net.outputs.items():
         shape = net.shapes.get(name, ())
-        thin = len(shape) == 4 and shape[3] == 1 and shape[2] > 1
-        if len(shape) != rule.when["axes"] and not thin:
+        if len(shape) not in {3, 4}:
             continue
         _, channels, height, width = (*shape, 1)[:4]
-        row = -(-width * _WORD // _STRIDE) * _STRIDE
-        yield site, f"output {name!r} takes {channels * height * row} bytes for {channels * height * width * _WORD}"
+        rows, needed = channels * height if height * width > 1 else 1, width * when["word"]
+        taken = -(-needed // when["stride"]) * when["stride"]
+        if rows > 1 and needed <= when["full"] * taken:
+            yield site, f"output {name!r} takes {rows * taken} bytes, {rows * (taken - needed)} of them empty"
 
 
 def _border(net: Sites) -> dict[str, Site]:

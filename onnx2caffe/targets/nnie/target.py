@@ -49,10 +49,10 @@ class _Nnie(Target):
         findings = examine(of_net(net), {id: rule for id, rule in self.rules.items() if rule.forbidden})
         return [(finding.layer, f"nnie {finding.rule}: {finding.text}") for finding in findings]
 
-    def remarks(self, net: Net) -> Sequence[str]:
-        """What the net holds that nobody has seen compiled: each kind once, with the option that leads around it."""
-        findings = examine(of_net(net), {id: rule for id, rule in self.rules.items() if rule.severity == "unproven"})
-        kinds = Counter((f.rule, f.text, f.option) for f in findings)
+    def remarks(self, nets: Sequence[Net]) -> Sequence[str]:
+        """What the nets hold that nobody has seen compiled: each kind once, with the option that leads around it."""
+        unproven = {id: rule for id, rule in self.rules.items() if rule.severity == "unproven"}
+        kinds = Counter((f.rule, f.text, f.option) for net in nets for f in examine(of_net(net), unproven))
         return [
             f"unproven on NNIE ({rule}, {self.rules[rule].title}): {text}, {count} layer{'s' * (count > 1)}"
             f"{f'; another way: {option}' if option else ''}"
