@@ -55,7 +55,8 @@ def relax(model, feeds, target, opt_level):
     with tvm.transform.PassContext(opt_level=opt_level):
         executable = tvm.compile(module, target=tvm.target.Target(target))
     machine = dialect.VirtualMachine(executable, tvm.cpu())
-    by_name = {re.sub(r"\W", "_", name): tvm.runtime.tensor(array) for name, array in feeds.items()}
+    arrays = {re.sub(r"\W", "_", name): tvm.runtime.tensor(array) for name, array in feeds.items()}
+    by_name = arrays | {f"input_{name}": array for name, array in arrays.items()}  # it names thus what begins otherwise
     given = [by_name[re.sub(r"\W", "_", parameter.name)] for parameter in module["main"].params]
 
     def run():
