@@ -2,7 +2,7 @@
 
 In a fenced block of kind `console` a line `$ …` is a command (a here-document and lines behind a backslash belong to
 it), what follows is all it prints, of both streams; a line `…` stands for any lines. What differs from machine to
-machine is not compared: errors in scientific notation, versions, the width of columns.
+machine is not compared: errors in scientific notation, versions, the folders of runtimes, the width of columns.
 """
 
 from __future__ import annotations
@@ -15,7 +15,10 @@ from pathlib import Path
 
 _BLOCK = re.compile(r"^```console\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 _HERE = re.compile(r"<<'(\w+)'")
-_VARIES = re.compile(r"\d(\.\d+)?e[-+]\d+|(?<=onnxruntime )[\d.]+|(?<=python )[\d.]+|(?<=gcc )[\d.]+")
+_VARIES = re.compile(
+    r"\d(\.\d+)?e[-+]\d+|(?<=onnxruntime )[\d.]+|(?<=python )[\d.]+|(?<=gcc )[\d.]+"
+    r"|(?<=, )\S+(?=/(onnxruntime|runtimes|python)$)"
+)
 _ELIDED = "…"
 
 

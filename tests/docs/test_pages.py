@@ -6,7 +6,9 @@ import os
 import sys
 from pathlib import Path
 
+import onnx
 import pytest
+from onnx import TensorProto, helper
 
 from onnx2caffe.tvm.registry import DIALECTS
 from tests.docs.console import fits, printed, steps
@@ -14,11 +16,21 @@ from tests.docs.console import fits, printed, steps
 ROOT = Path(__file__).parents[2]
 
 
-@pytest.mark.parametrize("page", ["docs/nnie.md", "docs/tvm.md"])
+def nms_tail():
+    """A model of one node that no Caffe can have; it is in the README."""
+    ports = [("b", TensorProto.FLOAT, [1, 6, 4]), ("s", TensorProto.FLOAT, [1, 1, 6])]
+    y = helper.make_tensor_value_info("y", TensorProto.INT64, [None, 3])
+    node = helper.make_node("NonMaxSuppression", ["b", "s"], ["y"], name="NonMaxSuppression_y")
+    graph = helper.make_graph([node], "g", [helper.make_tensor_value_info(*port) for port in ports], [y])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 11)], ir_version=8)
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/nnie.md", "docs/tvm.md"])
 def test_page(page: str, tmp_path: Path, pycaffe, running) -> None:
     for dialect in DIALECTS:
         running(dialect)
     (tmp_path / "examples").symlink_to(ROOT / "examples")
+    onnx.save(nms_tail(), tmp_path / "nms_tail.onnx")
     commands = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     environment = {**os.environ, "PATH": commands, "PYTHONUTF8": "1"}
     for step in steps(ROOT / page):
