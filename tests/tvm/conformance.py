@@ -188,7 +188,8 @@ def _their_model(path: Path, shapes: Mapping[str, Any]) -> Callable[[Importer], 
             return "raises", problem.message
         if len(results) != len(outputs):
             return "differs", f"{len(results)} outputs for {len(outputs)}"
-        scores = Scores(UserModel(path, (), outputs, loaded.half), runs, outputs)
+        as_written = UserModel(path, (), outputs)  # float16 stays float16, as in the importer
+        scores = Scores(as_written, runs, outputs)
         scores.add(0, {"importer": dict(zip(outputs, results, strict=True))}, dict.fromkeys(outputs, ("", "")))
         broken = scores.proof({}).first_difference
         return ("differs", f"{broken.tensor}: e={broken.judgement.error:.1e}") if broken else ("equal", "")
