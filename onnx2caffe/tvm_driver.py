@@ -163,6 +163,8 @@ class _Exporting:
 
     def _translated(self) -> Translation:
         loaded = self._load()
+        if self._options.inputs and not self._options.compare:
+            loaded.notes.append(Note("note", "--input has no effect: --no-compare runs nothing"))
         observe = Observer(self._options.save_intermediate, self._options.check)
         observe("load", loaded.model)
         self._options.progress(f"translating to {self._options.dialect}")

@@ -81,6 +81,12 @@ def test_inputs_of_a_proof_that_is_not_made(cli, model):
     assert (ran.code, ran.err) == (0, "note: --input has no effect: --no-proof runs nothing\n")
 
 
+def test_inputs_of_a_comparison_that_is_not_made(cli, model, running):
+    running("relay")
+    ran = cli("tvm", model, "--no-compare", "--no-compile", "--input", "x=0.5")
+    assert (ran.code, ran.err) == (0, "note: --input has no effect: --no-compare runs nothing\n")
+
+
 def test_a_model_of_any_name(cli, model, tmp_path):
     """Its name says nothing about its format, whatever the onnx package thinks."""
     odd = model.rename(tmp_path / "model.json")
