@@ -40,16 +40,20 @@ def read(path: Path, input_shapes: Mapping[str, Shape], outputs: Sequence[str] =
 
 
 def translated(
-    loaded: Loaded, dialect: str, observe: Callable[[str, ir.Model], None] = lambda _, __: None
+    loaded: Loaded,
+    dialect: str,
+    observe: Callable[[str, ir.Model], None] = lambda _, __: None,
+    *,
+    plain_c: bool = False,
 ) -> Translation:
-    """Rewrite a model, which `observe` sees after each pass, and emit it.
+    """Rewrite a model, which `observe` sees after each pass, and emit it; `plain_c` as for `emit`.
 
     Raises:
         NotConvertible: names what the dialect lacks.
 
     """
     pipeline.run(loaded.model, passes(), observe)
-    return Translation(loaded, emit(loaded.model, dialect))
+    return Translation(loaded, emit(loaded.model, dialect, plain_c=plain_c))
 
 
 @dataclass(frozen=True)

@@ -168,7 +168,7 @@ class _Exporting:
         observe = Observer(self._options.save_intermediate, self._options.check)
         observe("load", loaded.model)
         self._options.progress(f"translating to {self._options.dialect}")
-        return programs.translated(loaded, self._options.dialect, observe)
+        return programs.translated(loaded, self._options.dialect, observe, plain_c=self._is_c)
 
     @property
     def _map_name(self) -> str:

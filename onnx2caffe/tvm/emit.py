@@ -16,11 +16,15 @@ from onnx2caffe.tvm.program import ELEMENTS, Input, Program, Type
 from onnx2caffe.tvm.registry import emitter
 from onnx2caffe.tvm.relax.net import RelaxNet
 from onnx2caffe.tvm.relay.net import RelayNet
+from onnx2caffe.tvm.relay.plain import PlainNet
 
 __all__ = ["Emitted", "emit"]
 
 _NETS: dict[str, type[Net]] = {"relay": RelayNet, "relax": RelaxNet}
 _HINT = "--output TENSOR ends the model in front of them; --dialect picks the other dialect"
+_HINT_C = (
+    "--output TENSOR ends the model in front of them; a library may have them: --target with a machine instead of c"
+)
 
 
 @dataclass
@@ -39,28 +43,27 @@ class Emitted:
         return " · ".join(call.fn for call in self.program.calls[slice(*self.calls[node])]) or node.op_type
 
 
-def emit(model: ir.Model, dialect: str) -> Emitted:
-    """The program of a canonical model.
+def emit(model: ir.Model, dialect: str, *, plain_c: bool = False) -> Emitted:
+    """The program of a canonical model; `plain_c`: one whose C, which Relay has, needs no runtime.
 
     Raises:
         NotConvertible: names every node that has no emitter, or that its emitter refuses.
 
     """
     load_families()
-    emitting = _Emitting(dialect)
+    emitting = _Emitting(dialect, PlainNet() if plain_c else _NETS[dialect]())
     for value in model.graph.inputs:
         emitting.input(value)
     for node in model.graph:
         emitting.visit(node)
     if emitting.blocked:
-        raise NotConvertible(emitting.blocked, _HINT)
+        raise NotConvertible(emitting.blocked, _HINT_C if plain_c else _HINT)
     return emitting.finished(model.graph.outputs)
 
 
 class _Emitting:
-    def __init__(self, dialect: str) -> None:
-        self._dialect = dialect
-        self._net = _NETS[dialect]()
+    def __init__(self, dialect: str, net: Net) -> None:
+        self._dialect, self._net = dialect, net
         self._emitted = Emitted(self._net.program)
         self.blocked: list[Blocked] = []
 
@@ -120,6 +123,7 @@ class _Emitting:
                 assert array is not None, f"{value.name!r} was not emitted"
                 self._emitted.values[value] = self._net.const(array, value.name or "")
             self._net.program.outputs.append(self._emitted.values[value].reference)
+        self._emitted.program = self._net.program.without_unread()
         return self._emitted
 
 

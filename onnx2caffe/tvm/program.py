@@ -5,8 +5,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -80,6 +80,21 @@ class Program:
         """The constants' arrays, which go beside the JSON."""
         return [constant.array for constant in self.constants]
 
+    def without_unread(self) -> Program:
+        """The same without the constants that no call reads and that are no output: a weight beside its transposed."""
+        read = sorted({*_constants([[c.args, list(c.attrs.values())] for c in self.calls]), *_constants(self.outputs)})
+        numbers = {old: new for new, old in enumerate(read)}
+        calls = [
+            replace(
+                call,
+                args=_renumbered(call.args, numbers),
+                attrs={name: _renumbered(value, numbers) for name, value in call.attrs.items()},
+            )
+            for call in self.calls
+        ]
+        constants = [self.constants[number] for number in read]
+        return replace(self, constants=constants, calls=calls, outputs=_renumbered(self.outputs, numbers))
+
     def to_json(self) -> dict[str, Any]:
         """All but the arrays, as plain data."""
         return {
@@ -97,3 +112,19 @@ class Program:
             ],
             "outputs": [dict(reference) for reference in self.outputs],
         }
+
+
+def _constants(argument: Any) -> Iterator[int]:
+    """The numbers of the constants that stand in arguments."""
+    if isinstance(argument, Mapping) and "constant" in argument:
+        yield argument["constant"]
+    elif isinstance(argument, list | tuple):
+        for item in argument:
+            yield from _constants(item)
+
+
+def _renumbered(argument: Any, numbers: Mapping[int, int]) -> Any:
+    """Arguments with other numbers for their constants."""
+    if isinstance(argument, Mapping):
+        return {"constant": numbers[argument["constant"]]} if "constant" in argument else argument
+    return [_renumbered(item, numbers) for item in argument] if isinstance(argument, list | tuple) else argument

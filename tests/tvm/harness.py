@@ -16,13 +16,13 @@ from tests.ops.harness import Array, Case, Shape, build, difference, free, refer
 
 
 def emitted(
-    model: onnx.ModelProto, dialect: str, shapes: Mapping[str, Shape] | None = None
+    model: onnx.ModelProto, dialect: str, shapes: Mapping[str, Shape] | None = None, *, plain_c: bool = False
 ) -> tuple[frontend.Loaded, Emitted]:
     """The program of a model; `shapes` are those of the feeds, for free dimensions."""
     loaded = frontend.from_proto(model, input_shapes=free(model, shapes or {}))
     stops.check(loaded)
     pipeline.run(loaded.model, pipeline.pipeline("tvm"))
-    return loaded, emit(loaded.model, dialect)
+    return loaded, emit(loaded.model, dialect, plain_c=plain_c)
 
 
 def run(tvm: Tvm, loaded: frontend.Loaded, program: Emitted, feeds: list[dict[str, Array]]) -> list[list[Array]]:

@@ -1,0 +1,34 @@
+"""The constants of a program are those that its calls read."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from onnx2caffe.tvm.program import Call, Constant, Input, Program, Type
+from onnx2caffe.tvm.registry import DIALECTS
+from tests.ops.harness import Case, build, constant
+from tests.tvm.harness import emitted
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_a_weight_does_not_stand_beside_its_transposed(dialect: str) -> None:
+    model = build(Case("Gemm", 13, ((2, 6), constant(6, 5), constant(5)), {"transB": 0}))
+    _, program = emitted(model, dialect)
+    arrays = {constant.name: constant.array.shape for constant in program.program.constants}
+    assert sorted(arrays.values()) == [(5,), (5, 6) if dialect == "relay" else (6, 5)]
+
+
+def test_what_is_read_keeps_its_place() -> None:
+    kind = Type("float32", (2,))
+    constants = [Constant(name, np.full(2, number, np.float32)) for number, name in enumerate("abcd")]
+    calls = [
+        Call("concat", [[{"input": 0}, {"constant": 3}], 0], {"like": {"constant": 1}}, [kind], False, "n"),
+        Call("add", [{"call": 0}, 1], {"mode": "constant"}, [kind], False, "n"),
+    ]
+    program = Program([Input("x", kind)], constants, calls, [{"call": 1}, {"constant": 3}]).without_unread()
+    assert [one.name for one in program.constants] == ["b", "d"]
+    assert program.calls[0].args == [[{"input": 0}, {"constant": 1}], 0]
+    assert program.calls[0].attrs == {"like": {"constant": 0}}
+    assert program.calls[1] == calls[1]
+    assert program.outputs == [{"call": 1}, {"constant": 1}]
