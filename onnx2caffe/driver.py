@@ -404,8 +404,9 @@ def _approximated(plan: Plan) -> list[str]:
 def _without_effect(options: Options, plan: Plan) -> list[Note]:
     """What the user said that nothing here takes."""
     taken = {key for piece in plan.pieces if piece.lowered is not None for _, key, _ in piece.lowered.used}
-    left = [f"{key}={variant}" for key, variant in options.recipes.items() if key not in taken]
-    notes = [Note("note", f"--recipe {choice} has no effect: nothing here takes it") for choice in left]
+    left = [f"--recipe {key}={variant}" for key, variant in options.recipes.items() if key not in taken]
+    refused = {choice for choice in left if any(f"{choice}: " in reason for reason in plan.reasons.values())}
+    notes = [Note("note", f"{choice} has no effect: nothing here takes it") for choice in left if choice not in refused]
     if options.inputs and not options.proof:
         notes.append(Note("note", "--input has no effect: --no-proof runs nothing"))
     return notes

@@ -116,6 +116,14 @@ def test_one_wk_and_a_name(convert):
     assert segments()[-1]["outputs"]["s"]["blob"] == "score"
 
 
+def test_a_choice_that_sends_nodes_to_the_cpu_has_an_effect(convert):
+    ran = convert("detector", "--recipe", "reshape=static", "--recipe", "gather=take", "--tail", "full")
+    assert ran.code == 0
+    assert "stays ONNX: --recipe reshape=static: " in ran.err
+    assert "reshape=static has no effect" not in ran.err
+    assert "--recipe gather=take has no effect" in ran.err
+
+
 def test_rules_of_the_user(convert):
     Path("my.toml").write_text(
         "[X1]\nseverity = 'refused'\nwhen = { types = ['Softmax'], field = 'axis', one_of = [7] }\n"
