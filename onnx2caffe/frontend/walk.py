@@ -1,9 +1,9 @@
 """One forward walk over the user's nodes that builds the canonical model.
 
 Each node is read by the upgrade registered for its op and version; shapes are inferred and constants folded as nodes
-are built, so every upgrade sees static shapes. Functions, `If`s and sequences disappear here: the walk goes into them,
-and where a condition depends on data, into both branches, of which `Where` chooses. A node without canonical form is
-kept as it is, *opaque*, with the reason.
+are built, so every upgrade sees static shapes. Functions, `If`s, loops and sequences disappear here: the walk goes into
+them, turn by turn, and where a condition depends on data, into both branches, of which `Where` chooses. A node without
+canonical form is kept as it is, *opaque*, with the reason.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import logging
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 
 import onnx
 import onnx_ir as ir
@@ -26,7 +26,9 @@ from onnx2caffe.frontend.builder import Builder, Opaque, infer, widened
 from onnx2caffe.frontend.files import Payloads
 from onnx2caffe.frontend.reader import Entry, Reader
 from onnx2caffe.frontend.structure import live, node_label
+from onnx2caffe.frontend.unroll import UNROLLED, Body
 from onnx2caffe.frontend.upgrade import INLINED, REASONS, UPGRADES
+from onnx2caffe.frontend.upgrade.registry import Upgrade
 
 __all__ = ["Scope", "Walk"]
 
@@ -37,7 +39,9 @@ _DEPTH = 64
 """Functions nested deeper than this call each other."""
 
 _NARROW = {ir.DataType.FLOAT16, ir.DataType.BFLOAT16, ir.DataType.DOUBLE}
-_ANY_ENTRY = {"Identity", "Optional", "OptionalGetElement", "OptionalHasElement", "SequenceConstruct", "SequenceInsert"}
+_ANY_ENTRY = {
+    "Identity", "Loop", "Optional", "OptionalGetElement", "OptionalHasElement", "SequenceConstruct", "SequenceInsert",
+}  # fmt: skip
 """Ops that hand on what they are given, whatever it is."""
 _PRODUCTS = {"Conv", "ConvTranspose", "Gemm", "MatMul"}
 
@@ -171,7 +175,10 @@ class Walk:
         if domain == "" and proto.op_type == "If":
             return self._if(proto, scope, inputs, label, origin)
         version = _version(proto, domain, scope.opsets)
-        upgrade = UPGRADES.get((domain, proto.op_type, version))
+        upgrade: Upgrade | None = UPGRADES.get((domain, proto.op_type, version))
+        if domain == "" and proto.op_type in UNROLLED:
+            upgrade = partial(UNROLLED[proto.op_type], body=self._body("body", proto, scope, label, origin))
+            attributes.pop("body")
         if upgrade is None:
             raise Opaque(_unknown(domain, proto.op_type, version, scope.opsets))
         if domain == "" and upgrade is INLINED:
@@ -218,26 +225,34 @@ class Walk:
             raise Opaque("its condition is no single value")
         array = canon.const(condition)
         if array is not None:
-            return self._branch("then_branch" if array.reshape(()) else "else_branch", proto, scope, label, origin)
+            taken = "then_branch" if array.reshape(()) else "else_branch"
+            return self._body(taken, proto, scope, label, origin)([])
         start = len(self._builder.nodes)
-        branches = [self._branch(name, proto, scope, label, origin) for name in ("then_branch", "else_branch")]
+        both = ("then_branch", "else_branch")
+        branches = [self._body(name, proto, scope, label, origin)([]) for name in both]
         if not all(map(_alike, *branches)) or any(map(canon.is_opaque, self._builder.nodes[start:])):
             raise Opaque("its condition depends on data")
         scalar = self._builder.reshape(condition, ())
         return [self._builder.op("Where", scalar, *map(self._as_value, pair)) for pair in zip(*branches, strict=True)]
 
-    def _branch(self, branch: str, proto: onnx.NodeProto, scope: Scope, label: str, origin: str) -> list[Entry | None]:
-        graph = next((a.g for a in proto.attribute if a.name == branch), None)
+    def _body(self, name: str, proto: onnx.NodeProto, scope: Scope, label: str, origin: str) -> Body:
+        """What walks into the graph in an attribute of a node."""
+        graph = next((a.g for a in proto.attribute if a.name == name), None)
         if graph is None:
-            raise Opaque(f"it has no {branch}")
-        inner = Scope(
-            scope.opsets,
-            initializers={t.name: t for t in graph.initializer},
-            attributes=scope.attributes,
-            parent=scope,
-        )
-        self.nodes(graph.node, inner.within(scope, label, origin))
-        return [self.lookup(output.name, inner) for output in graph.output]
+            raise Opaque(f"it has no {name}")
+
+        def walked(inputs: Sequence[Entry | None]) -> list[Entry | None]:
+            inner = Scope(
+                scope.opsets,
+                values=dict(zip((value.name for value in graph.input), inputs, strict=True)),
+                initializers={t.name: t for t in graph.initializer},
+                attributes=scope.attributes,
+                parent=scope,
+            )
+            self.nodes(graph.node, inner.within(scope, label, origin))
+            return [self.lookup(output.name, inner) for output in graph.output]
+
+        return walked
 
     def _opaque(
         self, proto: onnx.NodeProto, scope: Scope, inputs: Sequence[Entry | None], reason: str

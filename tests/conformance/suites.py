@@ -40,6 +40,9 @@ PARAMETERS = frozenset(
 GENERATORS = frozenset("BlackmanWindow ConstantOfShape HammingWindow HannWindow MelWeightMatrix Range".split())
 """Ops all of whose inputs are sizes or bounds."""
 
+COUNTED = frozenset({"Loop"})
+"""Ops whose first inputs are a trip count and a condition, which networks hold as constants."""
+
 COMPUTED = frozenset(
     """Add And BitwiseAnd BitwiseOr BitwiseXor Div Equal Greater GreaterOrEqual Less LessOrEqual Max Min Mod Mul Or Sub
     Sum Where Xor""".split()
@@ -121,13 +124,14 @@ def parameters(model: onnx.ModelProto, feeds: dict[str, Any]) -> list[str]:
     """The inputs that networks hold as constants; the first one is data, unless its op only knows sizes."""
     weights = {n for node in model.graph.node if node.op_type in PARAMETERS for n in node.input[1:]}
     data = {n for node in model.graph.node if node.op_type in COMPUTED for n in node.input}
+    counts = {n for node in model.graph.node if node.op_type in COUNTED for n in node.input[:2]}
     if all(node.op_type in GENERATORS for node in model.graph.node):
         return list(feeds)
     return [
         name
         for position, (name, value) in enumerate(feeds.items())
-        if position and isinstance(value, np.ndarray)
-        if name in weights or (value.dtype.kind in "iu" and name not in data)
+        if isinstance(value, np.ndarray)
+        if name in counts or (position and (name in weights or (value.dtype.kind in "iu" and name not in data)))
     ]
 
 

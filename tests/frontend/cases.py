@@ -388,6 +388,13 @@ def products() -> list[Case]:
         Case("MatMulInteger", (10,), (ints(2, 3, dtype=np.uint8, low=0), Const(ints(3, 4, dtype=np.uint8, low=0)))),
         Case("Attention", (23, 24, 25), (f(1, 2, 3, 4), f(1, 2, 5, 4), f(1, 2, 5, 4))),
         Case("RotaryEmbedding", (23,), (f(1, 2, 3, 4), w(1, 3, 2), w(1, 3, 2))),
+        Case(
+            "LinearAttention",
+            (27,),
+            (UNIT, UNIT[:, ::-1].copy(), f(2, 3, 4), None, None, f(2, 3, 2, low=0.1, high=0.9)),
+            {"q_num_heads": 2, "kv_num_heads": 2, "update_rule": "delta"},
+            outputs=2,
+        ),
         Case("CausalConvWithState", (27,), (f(2, 3, 6), w(3, 1, 4))),
         Case("NegativeLogLikelihoodLoss", (12, 13, 22), (f(3, 5), ints(3, low=0, high=5))),
         Case("SoftmaxCrossEntropyLoss", (12, 13), (f(3, 5), ints(3, low=0, high=5))),

@@ -92,6 +92,59 @@ def test_if_on_data_whose_branches_are_no_choice_is_opaque_and_names_why(other: 
     assert {v.name for v in loaded.model.graph.inputs} == {"x", "k"}
 
 
+LOOP = """g (float[2, 3] x{extra}) => (float last, float all) {{
+    {given}
+    last, all = Loop ({count}, {condition}, x) <body = b (int64 turn, bool go, float[2, 3] s)
+        => (bool more, float[2, 3] next, float[2, 3] seen) {{
+            t = Cast <to = 1> (turn)
+            next = Add (s, t)
+            seen = Mul (next, x)
+            {more}
+        }}>
+}}"""
+
+
+def test_loops_of_known_length_are_their_turns() -> None:
+    counted = parsed(LOOP.format(extra="", given="n = Constant <value_int = 3> ()", count="n", condition="",
+                                 more="more = Identity (go)"))  # fmt: skip
+    found = ops(assert_equal(counted))
+    assert found.count("Mul") == 3
+    assert "Loop" not in found
+    ended = LOOP.format(extra="", given="yes = Constant <value = bool {1}> ()", count="", condition="yes",
+                        more="two = Constant <value_int = 2> () more = Less (turn, two)")  # fmt: skip
+    assert ops(assert_equal(parsed(ended))).count("Mul") == 3
+
+
+@pytest.mark.parametrize(
+    ("count", "more", "reason"),
+    [
+        ("m", "more = Identity (go)", "its trip count ('m') must not depend on data"),
+        ("n", "z = ReduceSum <keepdims = 0> (s) more = Cast <to = 9> (z)", "control flow that depends on data"),
+        ("big", "more = Identity (go)", "a loop of more than 256 turns"),
+    ],
+)
+def test_other_loops_are_opaque(count: str, more: str, reason: str) -> None:
+    given = "n = Constant <value_int = 3> () big = Constant <value_int = 300> ()"
+    proto = parsed(LOOP.format(extra=", int64 m", given=given, count=count, condition="", more=more))
+    (node,) = (n for n in from_proto(proto).model.graph if canon.is_opaque(n))
+    assert (node.op_type, node.meta["opaque"]) == ("Loop", reason)
+
+
+def test_scans_are_their_turns_forwards_and_backwards_along_any_axis() -> None:
+    proto = parsed(
+        """g (float[2] s, float[2, 3] a, float[3, 2] b) => (float last, float sums, float products) {
+            last, sums, products = Scan <num_scan_inputs = 2, scan_input_axes = [1, 0], scan_input_directions = [0, 1],
+                scan_output_axes = [1, 0], scan_output_directions = [1, 0],
+                body = t (float[2] c, float[2] p, float[2] q) => (float[2] d, float[2] sum, float[2] product) {
+                    sum = Add (p, q)
+                    product = Mul (p, q)
+                    d = Add (c, sum)
+                }> (s, a, b)
+        }"""
+    )
+    assert "Scan" not in ops(assert_equal(proto))
+
+
 def test_opaque_nodes_spread_to_their_readers_only() -> None:
     proto = parsed(
         """g (float[1, 4] x) => (float[1, 4] y, z) { y = Relu (x)

@@ -83,6 +83,11 @@ _SEQUENCES = [
     _text("If", "s = ReduceSum <keepdims = 0> (x) z = Constant <value_float = 0.0> () c = Greater (s, z) "
           "y = If (c) <then_branch = t () => (float a) { a = Neg (x) }, "
           "else_branch = e () => (float b) { b = Abs (x) }>", "data"),
+    _text("Loop", "n = Constant <value_int = 2> () y = Loop (n, , x) <body = b (int64 i, bool c, float[2, 3, 4] s) "
+          "=> (bool d, float[2, 3, 4] r) { d = Identity (c) a = Abs (s) r = Sub (a, x) }>"),
+    _text("Scan", "o = Constant <value_ints = [1]> () s = ReduceMax <keepdims = 0> (x, o) "
+          "l, y = Scan <num_scan_inputs = 1, scan_input_axes = [1], body = b (float[2, 4] c, float[2, 4] v) "
+          "=> (float[2, 4] d, float[2, 4] w) { w = Mul (c, v) d = Add (c, v) }> (s, x)"),
 ]  # fmt: skip
 
 _SWIGLU = _model("float[2, 8] x0, float[2, 8] x1", "s = Sigmoid (x0) z = Mul (x0, s) y0 = Mul (z, x1)", "float y0")

@@ -22,25 +22,57 @@ def relay(model, feeds, target, opt_level):
     """The importer's module, built for this machine: what runs it, and what runs it and gives the outputs."""
     import tvm
     from tvm import relay as dialect
-    from tvm.contrib import graph_executor
     from tvm_relay import context
 
     shapes = {name: array.shape for name, array in feeds.items()}
     dtypes = {name: str(array.dtype) for name, array in feeds.items()}
     module, weights = dialect.frontend.from_onnx(model, shape=shapes, dtype=dtypes, freeze_params=True)
-    with context(opt_level):
-        library = dialect.build(module, target=tvm.target.Target(target), params=weights)
-    runner = graph_executor.GraphModule(library["default"](tvm.cpu()))
+    module = dialect.qnn.transform.CanonicalizeOps()(dialect.transform.InferType()(module))  # as every level but 0 does
     named = {parameter.name_hint for parameter in module["main"].params}
-    for name, array in feeds.items():
-        for given in {name, re.sub(r"\W", "_", name)} & named:
-            runner.set_input(given, array)
+    given = {n: array for name, array in feeds.items() for n in {name, re.sub(r"\W", "_", name)} & named}
+    try:
+        with context(opt_level):
+            return _graph(module, weights, given, tvm.target.Target(target))
+    except Exception:  # shapes that depend on data, control flow: the virtual machine alone has them, with all passes
+        with context(3):
+            return _machine(module, weights, given, tvm.target.Target(target))
+
+
+def _graph(module, weights, given, target):
+    import tvm
+    from tvm import relay as dialect
+    from tvm.contrib import graph_executor
+
+    runner = graph_executor.GraphModule(dialect.build(module, target=target, params=weights)["default"](tvm.cpu()))
+    for name, array in given.items():
+        runner.set_input(name, array)
 
     def outputs():
         runner.run()
         return [runner.get_output(i).numpy() for i in range(runner.get_num_outputs())]
 
     return runner.run, outputs
+
+
+def _machine(module, weights, given, target):
+    import tvm
+    from tvm import relay as dialect
+
+    machine = tvm.runtime.vm.VirtualMachine(dialect.vm.compile(module, target=target, params=weights), tvm.cpu())
+    machine.set_input("main", **given)
+    return machine.run, lambda: _arrays(machine.run())
+
+
+def _arrays(result):
+    """The arrays of a result: one, a shape, or several of these."""
+    import numpy as np
+
+    if hasattr(result, "numpy"):
+        return [result.numpy()]
+    items = list(result)
+    if items and all(isinstance(item, int) for item in items):
+        return [np.array(items)]
+    return [array for item in items for array in _arrays(item)]
 
 
 def relax(model, feeds, target, opt_level):
@@ -62,11 +94,7 @@ def relax(model, feeds, target, opt_level):
     def run():
         return machine["main"](*given)
 
-    def outputs():
-        result = run()
-        return [result.numpy()] if hasattr(result, "numpy") else [item.numpy() for item in result]
-
-    return run, outputs
+    return run, lambda: _arrays(run())
 
 
 IMPORTERS = {"relay": relay, "relax": relax}

@@ -16,6 +16,7 @@ unchanged("Gemm", 7, 9, 11, 13)
 inlined("Attention", 23, 24, 25)
 inlined("RotaryEmbedding", 23)
 inlined("CausalConvWithState", 27)
+inlined("LinearAttention", 27)
 inlined("NegativeLogLikelihoodLoss", 12, 13, 22)
 inlined("SoftmaxCrossEntropyLoss", 12, 13)
 
@@ -23,7 +24,6 @@ refused(
     "it is newer than the opset that models are brought to, 23",
     "BitCast",
     "CumProd",
-    "LinearAttention",
     "TensorScatter",
 )
 

@@ -13,7 +13,7 @@ from onnx2caffe.frontend.upgrade.registry import refused, upgrades
 
 __all__: list[str] = []
 
-refused("control flow that depends on data", "Loop", "Scan", "SequenceMap")
+refused("control flow that depends on data", "SequenceMap")
 refused("strings", "RegexFullMatch", "StringConcat", "StringNormalizer", "StringSplit", "TfIdfVectorizer")
 refused("an encoded picture as input", "ImageDecoder")
 
