@@ -185,6 +185,8 @@ def _given(node: onnx.NodeProto) -> GivenNode:
 def _opsets(proto: onnx.ModelProto) -> dict[str, int]:
     found = {"" if o.domain == "ai.onnx" else o.domain: o.version for o in proto.opset_import}
     version = found.get("", NEWEST_OPSET)
+    if version < 1:
+        raise Unsupported(f"the model uses opset {version} of ai.onnx; there is none before 1")
     if version > NEWEST_OPSET:
         raise Unsupported(
             f"the model uses opset {version} of ai.onnx; {NEWEST_OPSET} is the newest tested here",
