@@ -50,12 +50,16 @@ def variadic(node: Reader, build: Builder) -> ir.Value:
     return inputs[0] if len(inputs) == 1 else build.op(node.op, *inputs)
 
 
+_FAR = 3e38
+"""As good as infinite."""
+
+
 @upgrades("Mod", 10, 13, 28)
 def mod(node: Reader, build: Builder) -> ir.Value:
     """Mod; the floored form for floats (only since 28) is written out.
 
-    By constants it is A - floor(A / B) * B; by computed numbers, which may be infinite, the truncated rest, moved by B
-    where their signs are opposed.
+    By constants it is A - floor(A / B) * B; by computed numbers the truncated rest, moved by B where their signs are
+    opposed. A computed B that is infinite is taken as nearly so, since nothing times infinity would be no number.
     """
     a, b = node.input(0), node.input(1)
     fmod = node.integer("fmod", 0)
@@ -64,6 +68,8 @@ def mod(node: Reader, build: Builder) -> ir.Value:
     divisor = canon.const(b)
     if divisor is not None and np.isfinite(divisor).all():
         return build.op("Sub", a, build.op("Mul", build.op("Floor", build.op("Div", a, b)), b))
+    if divisor is None:
+        b = build.op("Clip", b, build.like(-_FAR, b, "min"), build.like(_FAR, b, "max"))
     rest = build.op("Mod", a, b, fmod=1)
     signs = build.op("Mul", build.op("Sign", rest), build.op("Sign", b))
     return build.op("Where", build.op("Less", signs, build.like(0, b, "zero")), build.op("Add", rest, b), rest)
