@@ -38,6 +38,9 @@ _OLDEST = 6
 _DEPTH = 64
 """Functions nested deeper than this call each other."""
 
+_UNROLLED = 1 << 15
+"""Nodes in the bodies of loops and branches, counted at each turn: nested ones multiply."""
+
 _NARROW = {ir.DataType.FLOAT16, ir.DataType.BFLOAT16, ir.DataType.DOUBLE}
 _ANY_ENTRY = {
     "Identity", "Loop", "Optional", "OptionalGetElement", "OptionalHasElement", "SequenceConstruct", "SequenceInsert",
@@ -99,6 +102,7 @@ class Walk:
         self._payloads = payloads
         self._functions = functions
         self._node_names = names.Names()
+        self._unrolled = 0
 
     def lookup(self, name: str, scope: Scope) -> Entry | None:
         """What `name` stands for.
@@ -242,6 +246,9 @@ class Walk:
             raise Opaque(f"it has no {name}")
 
         def walked(inputs: Sequence[Entry | None]) -> list[Entry | None]:
+            self._unrolled += 1 + len(graph.node)
+            if self._unrolled > _UNROLLED:
+                raise Opaque(f"loops and branches of more than {_UNROLLED} nodes in all")
             inner = Scope(
                 scope.opsets,
                 values=dict(zip((value.name for value in graph.input), inputs, strict=True)),

@@ -130,6 +130,16 @@ def test_other_loops_are_opaque(count: str, more: str, reason: str) -> None:
     assert (node.op_type, node.meta["opaque"]) == ("Loop", reason)
 
 
+def test_loops_within_loops_are_not_followed_without_end() -> None:
+    body = "r = Relu (s)"
+    for depth in range(4):  # 200 ** 4 turns
+        body = f"""n = Constant <value_int = 200> ()
+            r = Loop (n, , s) <body = b{depth} (int64 i, bool c, float[4] s) => (bool d, float[4] r) {{
+                d = Identity (c) {body} }}>"""
+    found = from_proto(parsed(f"g (float[4] s) => (float[4] r) {{ {body} }}")).model.graph
+    assert [n.meta["opaque"] for n in found] == ["loops and branches of more than 32768 nodes in all"]
+
+
 def test_scans_are_their_turns_forwards_and_backwards_along_any_axis() -> None:
     proto = parsed(
         """g (float[2] s, float[2, 3] a, float[3, 2] b) => (float last, float sums, float products) {
