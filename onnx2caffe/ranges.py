@@ -194,7 +194,7 @@ _RULES: dict[str, _Rule] = {
     **dict.fromkeys(("MaxPool", "GlobalMaxPool", "ReduceMax", "ReduceMin", "TopK"), _same),
     **dict.fromkeys(("ArgMax", "ArgMin"), _index),
     **dict.fromkeys(("GlobalAveragePool", "ReduceMean"), _mean),
-    **dict.fromkeys(("Cast", "CastLike"), _cast),
+    "Cast": _cast,
     **dict.fromkeys(("Concat", "Max", "Min"), _union),
     **dict.fromkeys(("Floor", "Ceil", "Round"), _rounded),
     **dict.fromkeys(("Exp", "Softplus"), _fixed(_TINY, math.inf)),

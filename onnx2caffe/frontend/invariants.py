@@ -13,8 +13,8 @@ from onnx2caffe.errors import Onnx2CaffeError
 __all__ = ["GONE", "NotCanonical", "check", "violations"]
 
 GONE = {
-    "Constant", "Dropout", "Flatten", "Identity", "Shape", "Size", "Squeeze", "Unsqueeze", "Upsample", "CenterCropPad",
-    "Compress", "EyeLike",
+    "CastLike", "CenterCropPad", "Compress", "Constant", "Dropout", "EyeLike", "Flatten", "GlobalLpPool", "Identity",
+    "Shape", "Size", "Squeeze", "Unsqueeze", "Upsample",
 }  # fmt: skip
 _WIDE = {ir.DataType.FLOAT16, ir.DataType.BFLOAT16, ir.DataType.DOUBLE}
 _CONSTANT_INPUTS = {

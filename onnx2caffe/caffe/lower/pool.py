@@ -103,14 +103,6 @@ def global_pool(op: Op, net: Emitter) -> Blob:
     return reshape(net, _pool_whole(net, op.blob(), mode), op.outputs[0])
 
 
-@lowers("GlobalLpPool")
-def global_lp_pool(op: Op, net: Emitter) -> Blob:
-    """The p-norm of every map (recipes 2.21)."""
-    x, p = op.blob(), op.attribute("p", 2)
-    mean = _pool_whole(net, _powers(net, x, p), "AVE")
-    return reshape(net, net(Power(power=1 / p, scale=float(math.prod(x.shape[2:]))), mean), op.outputs[0])
-
-
 @lowers("MaxRoiPool", "RoiAlign")
 def roi_pool(op: Op, net: Emitter) -> Blob:
     """Nothing: no Caffe layer samples regions as ONNX does (recipes §18)."""
@@ -118,7 +110,7 @@ def roi_pool(op: Op, net: Emitter) -> Blob:
 
 
 def _powers(net: Emitter, x: Blob, p: int) -> Blob:
-    """|x|^p; p of GlobalLpPool and LpPool is a positive integer."""
+    """|x|^p; p of LpPool is a positive integer."""
     if p % 2:
         x = net(AbsVal(), x)
     return x if p == 1 else net(Power(power=float(p)), x)

@@ -56,7 +56,7 @@ def _round(op: Op, net: Emitter) -> Blob:
     return op.blob() if known.whole else _ROUNDED[op.type](net, op.blob())
 
 
-@lowers("Cast", "CastLike")
+@lowers("Cast")
 def _cast(op: Op, net: Emitter) -> Blob:
     """Nothing where the numbers stay; [x ≠ 0] for bool; truncated for integers (ONNX Cast-23).
 

@@ -92,7 +92,7 @@ def where(op: Op, net: Net) -> Value:
     return net("where", *op.values, dtype=op.value(1).dtype)
 
 
-@emits(BOTH, "Cast", "CastLike")
+@emits(BOTH, "Cast")
 def cast(op: Op, net: Net) -> Value:
     """TVM casts as C does: towards zero, integers wrap."""
     return net.cast(op.value(), op.types[0].dtype)

@@ -66,13 +66,6 @@ def global_max_pool(op: Op, net: Net) -> Value:
     return _over_map(op, net, "max", op.value())
 
 
-@emits(BOTH, "GlobalLpPool")
-def global_lp_pool(op: Op, net: Net) -> Value:
-    """The p-norm of every map."""
-    p = op.attribute("p")
-    return _root(net, _over_map(op, net, "sum", _powers(net, op.value(), p)), p)
-
-
 def _over_map(op: Op, net: Net, fn: str, x: Value) -> Value:
     return net(fn, x, shape=op.outputs[0], axis=list(range(2, x.rank)), keepdims=True)
 
