@@ -92,6 +92,8 @@ class Net(abc.ABC):
         self.program = Program()
         self.node = ""
         self._names: set[str] = set()
+        self._constants: dict[tuple[int, Sequence[int], Type], Value] = {}
+        """By their place in memory: a weight that is transposed there and back is the user's again."""
 
     def __call__(
         self, fn: str, *args: Any, shape: Sequence[int] | None = None, dtype: str | None = None, **attrs: Any
@@ -124,10 +126,12 @@ class Net(abc.ABC):
             raise Refused(f"TVM has no arrays of {kind.dtype}")
         if not array.size:  # which Relax cannot write to a file
             return Value(self._add("zeros", (list(kind.shape), kind.dtype), {}, [kind], several=False), kind, array)
-        label = self.identifier(name or f"{self.node}_const") if array.ndim else ""
-        self.program.constants.append(Constant(label, array))
-        reference = {"constant": len(self.program.constants) - 1}
-        return Value(reference, kind, array)
+        place = array.ctypes.data, array.strides, kind
+        if place not in self._constants:
+            label = self.identifier(name or f"{self.node}_const") if array.ndim else ""
+            self.program.constants.append(Constant(label, array))
+            self._constants[place] = Value({"constant": len(self.program.constants) - 1}, kind, array)
+        return self._constants[place]
 
     def like(self, number: float, value: Value) -> Value:
         """A scalar constant of a value's element type."""
@@ -159,7 +163,7 @@ class Net(abc.ABC):
         if list(perm) == list(range(x.rank)):
             return x
         if x.array is not None:
-            return self.const(np.ascontiguousarray(x.array.transpose(perm)))
+            return self.const(x.array.transpose(perm))
         return self._transpose(x, list(perm), [x.shape[axis] for axis in perm])
 
     def cast(self, x: Value, dtype: str) -> Value:

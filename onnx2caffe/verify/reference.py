@@ -50,9 +50,12 @@ class UserModel:
 
     @cached_property
     def _graph(self) -> onnx.GraphProto:
+        """Nodes and inputs of the file, without its weights."""
         if isinstance(self._source, bytes):
-            return onnx.load_from_string(self._source).graph
-        return onnx.load(str(self._source), "protobuf", load_external_data=False).graph
+            graph = onnx.load_from_string(self._source).graph
+        else:
+            graph = onnx.load(str(self._source), "protobuf", load_external_data=False).graph
+        return onnx.GraphProto(node=graph.node, input=graph.input)
 
     @cached_property
     def order(self) -> dict[str, int]:

@@ -87,7 +87,7 @@ def test_weights_are_written_in_the_order_of_the_program() -> None:
         return bytes(16) + count + names + count + b"".join(turned.values())
 
     weights = {"w": b"one", "m": b"three", "f_const": b"two"}
-    assert saved(weights, chance) == chance(dict(reversed(weights.items())))
+    assert b"".join(saved(weights, chance)) == chance(dict(reversed(weights.items())))
 
 
 def test_an_export_replaces_the_one_before(model, tmp_path, running) -> None:

@@ -1,4 +1,4 @@
-"""The constants of a program are those that its calls read."""
+"""The constants of a program: those that its calls read, each once."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import pytest
 
 from onnx2caffe.tvm.program import Call, Constant, Input, Program, Type
 from onnx2caffe.tvm.registry import DIALECTS
+from onnx2caffe.tvm.relay.net import RelayNet
 from tests.ops.harness import Case, build, constant
 from tests.tvm.harness import emitted
 
@@ -32,3 +33,12 @@ def test_what_is_read_keeps_its_place() -> None:
     assert program.calls[0].attrs == {"like": {"constant": 0}}
     assert program.calls[1] == calls[1]
     assert program.outputs == [{"call": 1}, {"constant": 1}]
+
+
+def test_a_weight_turned_there_and_back_is_the_users_own() -> None:
+    net = RelayNet()
+    weight = net.const(np.arange(6, dtype=np.float32).reshape(2, 3), "w")
+    turned = net.transpose(weight, (1, 0))
+    assert turned.reference != weight.reference
+    assert np.array_equal(turned.array, weight.array.T)
+    assert net.transpose(turned, (1, 0)) is weight

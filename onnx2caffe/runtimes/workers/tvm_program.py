@@ -6,7 +6,7 @@ A reference is {"input": n}, {"constant": n} or {"call": n}, with "item" for one
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 __all__ = ["CallFault", "Type", "bare", "last_words", "looked_up", "mismatch", "resolved", "saved"]
@@ -47,19 +47,18 @@ def mismatch(expected: list[Any], found: list[Type]) -> str:
     return "" if wanted == found else f"TVM infers {found}, expected {wanted}"
 
 
-def saved(weights: Mapping[str, Any], save: Callable[[dict[str, Any]], Any]) -> bytes:
+def saved(weights: Mapping[str, Any], save: Callable[[dict[str, Any]], Any]) -> Iterator[Any]:
     """TVM's file of named arrays, in the order of `weights`; `save`: TVM's own writer, whose order changes by chance.
 
-    The file: eight bytes of magic, eight reserved, the names and the arrays as lists, each headed by its length; a
-    name is headed by its length too.
+    It comes in pieces, none of them much larger than an array. The file: eight bytes of magic, eight reserved, the
+    names and the arrays as lists, each headed by its length; a name is headed by its length too.
     """
     names = [name.encode() for name in weights]
     count = struct.pack("<Q", len(names))
-    arrays = [
-        bytes(save({text: array}))[40 + len(name) :] for name, (text, array) in zip(names, weights.items(), strict=True)
-    ]
     headed = [struct.pack("<Q", len(name)) + name for name in names]
-    return b"".join([bytes(save({}))[:16], count, *headed, count, *arrays])
+    yield b"".join([save({})[:16], count, *headed, count])
+    for name, (text, array) in zip(names, weights.items(), strict=True):
+        yield memoryview(save({text: array}))[40 + len(name) :]
 
 
 def bare() -> dict[str, Any]:

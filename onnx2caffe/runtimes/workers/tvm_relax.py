@@ -94,7 +94,8 @@ class Module:
         """Write the module as text, as JSON, and its weights."""
         Path(stem + ".txt").write_text(self._module.script(show_meta=True), encoding="utf-8")
         Path(stem + ".json").write_text(tvm.ir.save_json(self._module), encoding="utf-8")
-        Path(stem + ".params").write_bytes(saved(self._weights, tvm.runtime.save_param_dict))
+        with Path(stem + ".params").open("wb") as file:
+            file.writelines(saved(self._weights, tvm.runtime.save_param_dict))
 
     def write_library(self, path: str, linker: str | None) -> None:
         """Write what was built: objects to a .tar, else linked, by `linker` for another machine."""

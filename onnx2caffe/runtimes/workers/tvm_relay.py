@@ -163,7 +163,8 @@ class Module:
         module = self._module(self._wanted(None), bare=True)
         Path(stem + ".txt").write_text(module.astext(show_meta_data=False), encoding="utf-8")
         Path(stem + ".json").write_text(tvm.ir.save_json(module), encoding="utf-8")
-        Path(stem + ".params").write_bytes(saved(self._weights, relay.save_param_dict))
+        with Path(stem + ".params").open("wb") as file:
+            file.writelines(saved(self._weights, relay.save_param_dict))
 
     def write_library(self, path: str, linker: str | None) -> None:
         """Write what was built: objects to a .tar, else linked, by `linker` for another machine."""
