@@ -48,8 +48,9 @@ def write(tvm: Tvm, loaded: Loaded, emitted: Emitted, folder: Path, *, name: str
         RuntimeCrash: TVM has no C for an operator.
 
     """
-    inputs = [(info.name, given.type) for info, given in zip(loaded.inputs, emitted.program.inputs, strict=True)]
-    values = [emitted.values[value] for value in loaded.model.graph.outputs]
+    graph = loaded.model.graph  # which has the inputs that something reads
+    inputs = [(v.name or "", given.type) for v, given in zip(graph.inputs, emitted.program.inputs, strict=True)]
+    values = [emitted.values[value] for value in graph.outputs]
     outputs = [(info.name, Type(v.dtype, info.shape)) for info, v in zip(loaded.outputs, values, strict=True)]
     face = csource.interface(name, emitted.program, inputs, outputs)
     program = csource.renamed(emitted.program)

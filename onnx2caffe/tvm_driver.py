@@ -33,6 +33,10 @@ from onnx2caffe.verify.scores import Progress, Proof, Row
 __all__ = ["DIALECTS", "CPart", "TvmExport", "TvmOptions", "export_tvm", "part_as_c"]
 
 
+OPT_LEVELS = range(5)
+"""How far TVM may optimise."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class TvmOptions:
     """What an export to TVM may be told. Defaults are those of the command line."""
@@ -112,11 +116,20 @@ def export_tvm(path: Path, options: TvmOptions) -> TvmExport:
     return _Exporting(path, options).run()
 
 
+def _check(options: TvmOptions) -> None:
+    """What the command line lets nobody say."""
+    if options.dialect not in DIALECTS:
+        raise UsageError(f"there is no dialect {options.dialect!r}", f"one of: {', '.join(DIALECTS)}")
+    if options.opt_level not in OPT_LEVELS:
+        raise UsageError(f"there is no opt_level {options.opt_level!r}", f"0 … {OPT_LEVELS[-1]}")
+
+
 class _Exporting:
     def __init__(self, path: Path, options: TvmOptions) -> None:
         self._path, self._options = path, options
         need(path, ONNX)
         check_pictures(options.inputs, options.pictures)
+        _check(options)
         self._name = plain_name(options.name or path.stem)
         self._folder = options.folder or Path(path.stem)
         self._target = targets.parse(options.target)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from onnx2caffe.canon import Shape
 from onnx2caffe.errors import Unsupported
-from onnx2caffe.tvm.program import Program, Type
+from onnx2caffe.tvm.program import Program, Reference, Type
 
 __all__ = [
     "Argument",
@@ -48,7 +48,7 @@ class Interface:
     inputs: tuple[Argument, ...]
     outputs: tuple[Argument, ...]
     same: tuple[int, ...]
-    """For each output the first output that is the same tensor."""
+    """For each output the first output that has the same numbers."""
 
     @property
     def function(self) -> str:
@@ -76,8 +76,7 @@ def interface(
     def arguments(prefix: str, tensors: Iterable[tuple[str, Type]]) -> tuple[Argument, ...]:
         return tuple(Argument(_unused(f"{prefix}_{tensor}", taken), tensor, kind) for tensor, kind in tensors)
 
-    same = tuple(program.outputs.index(output) for output in program.outputs)
-    return Interface(identifier(name), arguments("in", inputs), arguments("out", outputs), same)
+    return Interface(identifier(name), arguments("in", inputs), arguments("out", outputs), _same(program))
 
 
 def _unused(text: str, taken: set[str]) -> str:
@@ -93,15 +92,23 @@ def _unused(text: str, taken: set[str]) -> str:
 def renamed(program: Program) -> Program:
     """The program with inputs whose names, as fields of a C struct, are neither keywords nor macros nor weights'.
 
-    A result that is several outputs stands in it once.
+    A result that is several outputs, in one shape or in several, stands in it once.
     """
     inputs = [replace(given, name=_field(number)) for number, given in enumerate(program.inputs)]
-    return replace(program, inputs=inputs, outputs=[program.outputs[number] for number in _distinct(program)])
+    return replace(program, inputs=inputs, outputs=[program.outputs[number] for number in sorted({*_same(program)})])
 
 
-def _distinct(program: Program) -> list[int]:
-    """The numbers of the outputs that are no other output before."""
-    return [number for number, output in enumerate(program.outputs) if program.outputs.index(output) == number]
+def _same(program: Program) -> tuple[int, ...]:
+    """For each output the first one with the same numbers, of which alone this TVM writes the memory."""
+    numbers = [_reshaped(program, output) for output in program.outputs]
+    return tuple(numbers.index(one) for one in numbers)
+
+
+def _reshaped(program: Program, reference: Reference) -> Reference:
+    """What a value is in another shape: to TVM's planner a reshape has no memory of its own."""
+    while "call" in reference and (call := program.calls[reference["call"]]).fn == "reshape":
+        reference = call.args[0]
+    return reference
 
 
 def _field(number: int) -> str:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import onnx
+import onnx.parser
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
@@ -20,6 +21,7 @@ from onnx2caffe.runtimes.tvm import Tvm
 from onnx2caffe.tvm import csource
 from onnx2caffe.tvm.csource import Interface
 from onnx2caffe.tvm.program import Program, Type
+from onnx2caffe.verify.measure import Verdict
 from tests.ops.harness import difference, reference
 from tests.tvm.boards import MACHINES, run
 
@@ -58,7 +60,7 @@ def model(tmp_path_factory) -> Path:
 
 FACE = csource.interface(
     "3 odd-name",
-    Program(outputs=[{"call": 0}, {"call": 1}, {"call": 1}]),
+    Program(outputs=[{"input": 0}, {"input": 1}, {"input": 1}]),
     [(NAMES[key], Type("float32", SHAPES[key])) for key in "xz"],
     [(NAMES[key], Type("float32", SHAPES[key])) for key in "yuv"],
 )
@@ -127,6 +129,44 @@ def test_c_that_computes_something_else_is_caught(model: Path, tmp_path: Path, r
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.parametrize(
+    "nodes",
+    [
+        "(float[1,3,2,2] x) => (float[1,3,2,2] y, float[1,12] z) { y = Relu(x) z = Flatten(y) }",
+        "(float[1,3,2,2] x) => (float[1,12] z, float[1,3,2,2] y) { y = Relu(x) z = Flatten(y) }",
+        "(float[2,3] x) => (float[2,3] y, float[1,2,3] z, float[2,3] w, float[2,3] v)"
+        " <int64[1] a = {0}> { y = Relu(x) z = Unsqueeze(y, a) w = Squeeze(z, a) v = Sin(w) }",
+        "(float[1,2,3,3] x) => (float[1,2,1,1] g, float[1,2] h, float[1,1] o)"
+        " <float[2,1] w = {2, 3}> { g = GlobalAveragePool(x) h = Flatten(g) o = MatMul(h, w) }",
+        "(float[1,4,2,2] x) => (float[1,2,2,2] y, float[1,8] z, float[1,2,2,2] w)"
+        " { y, w = Split<axis = 1, num_outputs = 2>(x) z = Flatten(y) }",
+        "(float[1,4] x) => (float[4,1] y, float[2,2] z) <int64[2] a = {4, 1}, int64[2] b = {2, 2}>"
+        " { y = Reshape(x, a) z = Reshape(x, b) }",
+        "(float[2,3] x) => (float[2,3] y, float[6] z) <float[2,3] c = {1, 2, 3, 4, 5, 6}, int64[1] a = {6}>"
+        " { y = Identity(c) z = Reshape(y, a) }",
+    ],
+)
+def test_outputs_that_are_one_another_in_other_shapes(nodes: str, tmp_path: Path, running) -> None:
+    running("relay")
+    if runtime.compiler() is None:
+        pytest.skip("apt-get install gcc")
+    path = tmp_path / "net.onnx"
+    onnx.save(onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["": 18]> net {nodes}'), path)
+    export = onnx2caffe.export_tvm(path, tmp_path / "out", target="c")
+    assert export.proof
+    judged = {row.tensor for row in export.proof.rows if row.runtime == "c" and row.judgement.verdict is Verdict.EQUAL}
+    assert judged >= {output.name for output in export.outputs}
+
+
+def test_inputs_that_nothing_reads_are_no_arguments(tmp_path: Path, running) -> None:
+    running("relay")
+    text = "(float[2] a, float[3] b) => (float[2] y, float[3] z) { y = Relu(a) z = Sin(b) }"
+    path = tmp_path / "net.onnx"
+    onnx.save(onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["": 18]> net {text}'), path)
+    export = onnx2caffe.export_tvm(path, tmp_path / "out", target="c", outputs=["z"])
+    assert "int net_run(const float *in_b, float *out_z);" in export.files["header"].read_text()
+
+
 def test_without_a_compiler_it_is_said(model: Path, tmp_path: Path, running, monkeypatch) -> None:
     running("relay")
     monkeypatch.setattr(runtime, "compiler", lambda: None)
@@ -179,7 +219,7 @@ def test_functions_of_libm(fn: str, tmp_path: Path, running) -> None:
     (expected,) = tvm.run([x])
     tvm.write_c("net", 3, tmp_path / "net.tar")
     types = [("x", Type("float32", (6,)))], [("y", Type(kind, (6,)))]
-    face = csource.interface("net", Program(outputs=[{"call": 0}]), *types)
+    face = csource.interface("net", Program(outputs=[{"input": 0}]), *types)
     for name, text in csource.sources(tmp_path / "net.tar", face).items():
         (tmp_path / name).write_text(text)
     if MACHINES["host"].missing:

@@ -13,7 +13,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 import onnx2caffe
 from onnx2caffe import cli, mapfile
-from onnx2caffe.errors import NumbersDiffer, RuntimeMissing
+from onnx2caffe.errors import NumbersDiffer, RuntimeMissing, UsageError
 from onnx2caffe.mapfile import Place, TvmSegment
 from onnx2caffe.runtimes.workers.tvm_program import saved
 from onnx2caffe.tvm import registry
@@ -148,6 +148,12 @@ def test_the_python_that_is_named_must_have_it(model, tmp_path, monkeypatch) -> 
     monkeypatch.setenv("ONNX2CAFFE_RELAY_PYTHON", "/bin/false")
     with pytest.raises(RuntimeMissing, match="/bin/false"):
         onnx2caffe.export_tvm(model, tmp_path / "out")
+
+
+@pytest.mark.parametrize("options", [{"dialect": "tflite"}, {"opt_level": 5}, {"opt_level": -1}])
+def test_what_there_is_not_is_said_to_callers_too(model, options, tmp_path) -> None:
+    with pytest.raises(UsageError, match="there is no"):
+        onnx2caffe.export_tvm(model, tmp_path / "out", **options)
 
 
 @pytest.mark.parametrize("text", ["llvm mcpu", "cuda", "", "llvm -mcpu"])

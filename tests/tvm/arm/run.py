@@ -81,7 +81,7 @@ def _judged(path: Path, scratch: Path, apps: dict[str, Path]) -> Iterator[tuple[
 
     face = csource.interface(
         path.stem,
-        Program(outputs=[{"call": number} for number in range(len(names))]),
+        Program(outputs=[{"input": number} for number in range(len(names))]),
         [(port.name, Type("float32", port.shape)) for port in exported.inputs],
         [(port.name, Type("float32", port.shape)) for port in exported.outputs],
     )
