@@ -17,10 +17,14 @@ import numpy as np
 
 from onnx2caffe.errors import RuntimeCrash, RuntimeMissing
 from onnx2caffe.runtimes.base import Array
+from onnx2caffe.runtimes.workers.frames import GREETING
 
-__all__ = ["Process", "ending"]
+__all__ = ["Process"]
 
 _SCRIPTS = Path(__file__).with_name("workers")
+
+_PREAMBLE = 1 << 20
+"""How many bytes a wrapper of a Python may print before the worker's greeting."""
 
 
 class Process:
@@ -39,6 +43,7 @@ class Process:
             RuntimeMissing: `python` cannot be run or has no working `package`.
 
         """
+        self._package = package
         self._log = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115 - closed with the process it logs
         try:
             self._process = subprocess.Popen(
@@ -52,13 +57,15 @@ class Process:
         except OSError as problem:
             self._log.close()
             raise RuntimeMissing(f"cannot run {python}: {problem.strerror}", hint) from None
-        self.end = weakref.finalize(self, _end, self._process, self._process.stdin, self._process.stdout, self._log)
+        self.end = weakref.finalize(self, _ended, self._process, self._process.stdin, self._process.stdout, self._log)
         try:
+            self._skip_to_greeting()
             self.hello = self.receive()[0]
         except RuntimeCrash:
-            reason = self.words()
+            code = self._process.poll()
+            reason = "prints without end" if code is None else self._end(code)
             self.end()
-            raise RuntimeMissing(f"{python} has no working {package}: {reason}", hint) from None
+            raise RuntimeMissing(f"{python} has no working {package}: it {reason}", hint) from None
 
     def send(self, header: Mapping[str, Any], arrays: Sequence[Array] = ()) -> None:
         """Send a request."""
@@ -98,7 +105,17 @@ class Process:
 
     def died(self, code: int) -> RuntimeMissing:
         """The error that the process's end with an exit code (negative: a signal) stands for."""
-        return RuntimeCrash(f"the process {ending(code)}: {self.words()}".removesuffix(": "))
+        hint = "where nobody killed it, memory ran out" if code == -signal.SIGKILL else ""
+        return RuntimeCrash(f"the process of {self._package} {self._end(code)}", hint)
+
+    def _end(self, code: int) -> str:
+        """How the process ended, at what, and what it said last."""
+        how = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
+        return f"{how}{self.at_work()}: {self.words()}".removesuffix(": ")
+
+    def at_work(self) -> str:
+        """What the process was doing, to stand behind how it ended; "" where that is not known."""
+        return ""
 
     def words(self) -> str:
         """What the process said last."""
@@ -108,6 +125,18 @@ class Process:
         """All that the process said since the last request."""
         self._log.seek(0)
         return self._log.read().decode("utf-8", "replace")
+
+    def _skip_to_greeting(self) -> None:
+        """Read what stands before the first frame; whatever runs the Python may have printed something."""
+        stream: Any = self._process.stdout
+        said = bytearray()
+        while not said.endswith(GREETING):
+            byte = stream.read(1)
+            if not byte:
+                raise self.died(self._process.wait())
+            said += byte
+            if len(said) > _PREAMBLE:
+                raise RuntimeCrash("no greeting")
 
     def _read(self, size: int) -> bytes:
         buffer = np.empty(size, np.uint8)
@@ -120,12 +149,7 @@ class Process:
             raise self.died(self._process.wait())
 
 
-def ending(code: int) -> str:
-    """How a process ended, in words."""
-    return f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
-
-
-def _end(process: subprocess.Popen[bytes], *streams: IO[bytes] | None) -> None:
+def _ended(process: subprocess.Popen[bytes], *streams: IO[bytes] | None) -> None:
     process.kill()
     process.wait()
     for stream in filter(None, streams):

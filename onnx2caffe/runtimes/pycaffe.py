@@ -16,7 +16,7 @@ import numpy as np
 from onnx2caffe.errors import RuntimeCrash, RuntimeMissing, UnreadableFile, UsageError
 from onnx2caffe.runtimes import interpreter
 from onnx2caffe.runtimes.base import Array, Feeds, NetFiles, Tap
-from onnx2caffe.runtimes.process import Process, ending
+from onnx2caffe.runtimes.process import Process
 from onnx2caffe.runtimes.setup.pycaffe import environment_python
 
 __all__ = ["PyCaffe", "find"]
@@ -173,9 +173,7 @@ class _Worker(Process):
 
     def died(self, code: int) -> RuntimeMissing:
         """A failed CHECK is a refusal; other ends are told as they are."""
-        if code == -signal.SIGABRT:
-            return self.refused(self.words())
-        return RuntimeCrash(f"Caffe's process {ending(code)}{self._at_layer()}: {self.words()}".removesuffix(": "))
+        return self.refused(self.words()) if code == -signal.SIGABRT else super().died(code)
 
     def refused(self, words: str) -> RuntimeMissing:
         """What Caffe says of a net it does not take."""
@@ -185,9 +183,9 @@ class _Worker(Process):
                 f"this Caffe has no layer type {unknown[1]}", f"`{_SETUP}` makes a Caffe that has all"
             )
         syntax = [line for line in self.logged().splitlines() if line.startswith(_SYNTAX)]
-        return RuntimeCrash(f"Caffe failed{self._at_layer()}: {' '.join([words, *syntax])}")
+        return RuntimeCrash(f"Caffe failed{self.at_work()}: {' '.join([words, *syntax])}")
 
-    def _at_layer(self) -> str:
+    def at_work(self) -> str:
         """Where the work stood, by the last line of progress."""
         steps = _PROGRESS.findall(self.logged())
         if not steps:

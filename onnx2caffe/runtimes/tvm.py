@@ -175,8 +175,7 @@ class Tvm:
     def _ask(self, header: Mapping[str, Any], arrays: Sequence[Array] = ()) -> list[Array]:
         worker = self._started()
         try:
-            worker.send(header, arrays)
-            answer, results = worker.receive()
+            answer, results = worker.ask(header, arrays)
         except _Refusal:
             raise
         except BaseException:  # the stream may stand in the middle of a frame
@@ -208,9 +207,29 @@ class _Refusal(RuntimeCrash):
     """TVM raised an error; the worker lives on."""
 
 
+_WORK = {
+    "load": "made the module",
+    "build": "compiled the module",
+    "run": "ran the module",
+    "write": "wrote the module",
+    "c": "wrote C",
+}
+"""What each request asks for."""
+
+
 class _Worker(Process):
     def __init__(self, python: Path, dialect: str, variables: Mapping[str, str]) -> None:
+        self._work = ""
         super().__init__(python, ["tvm_worker.py", dialect], variables, f"tvm with {dialect}", _hint(dialect))
+
+    def ask(self, header: Mapping[str, Any], arrays: Sequence[Array]) -> tuple[dict[str, Any], list[Array]]:
+        """Send a request; the answer."""
+        self._work = f" while it {_WORK[header['do']]}"
+        self.send(header, arrays)
+        return self.receive()
+
+    def at_work(self) -> str:
+        return self._work
 
     def refused(self, words: str) -> RuntimeMissing:
         return _Refusal(f"TVM failed: {words}")

@@ -272,6 +272,15 @@ def test_python_path_does_not_reach_another_python(pycaffe, tmp_path, monkeypatc
     find(pycaffe.python).close()
 
 
+def test_what_a_wrapper_prints_is_no_answer(pycaffe, tmp_path):
+    python = tmp_path / "python"
+    python.write_text(f'#!/bin/sh\necho welcome\nexec {pycaffe.python} "$@"\n')
+    python.chmod(0o755)
+    wrapped = find(python)
+    assert wrapped.version() == pycaffe.version()
+    wrapped.close()
+
+
 def test_no_caffe_anywhere(no_caffe):
     with pytest.raises(RuntimeMissing, match="no pycaffe found") as caught:
         find()
@@ -284,7 +293,16 @@ def test_the_variable_names_a_python(no_caffe, monkeypatch, pycaffe):
     find().close()
 
 
-@pytest.mark.parametrize(("content", "words"), [(None, "cannot run"), ("#!/bin/sh\nexit 3\n", "no working caffe")])
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (None, "cannot run"),
+        ("#!/bin/sh\nexit 3\n", "no working caffe: it ended with exit code 3"),
+        ("#!/bin/sh\nkill -9 $$\n", "no working caffe: it was killed by SIGKILL"),
+        ("#!/bin/sh\necho a line that could be read as a length\n", "no working caffe: it ended with exit code 0"),
+        ("#!/bin/sh\nexec yes\n", "no working caffe: it prints without end"),
+    ],
+)
 def test_a_python_without_caffe_is_named(no_caffe, tmp_path, content, words):
     python = tmp_path / "some python"
     if content is not None:

@@ -190,7 +190,7 @@ class Dying:
         return sorted(set(types) & set(self.lacks))
 
     def run(self, files, feeds, taps):
-        raise RuntimeCrash("Caffe's process was killed by SIGKILL at layer 'n_c2'")
+        raise RuntimeCrash("the process of caffe was killed by SIGKILL at layer 'n_c2'")
 
     def close(self) -> None:
         self.closed = True

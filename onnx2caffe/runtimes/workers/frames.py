@@ -1,7 +1,8 @@
 """Frames between this package and its worker processes.
 
 A frame is an 8-byte little-endian length, that many bytes of JSON, and the arrays whose dtypes and shapes the JSON
-lists under "arrays". Read by any Python from 3.6 with numpy; the other end is `onnx2caffe.runtimes.process`.
+lists under "arrays". A greeting goes before the first frame of a worker: whoever started it may have printed before.
+Read by any Python from 3.6 with numpy; the other end is `onnx2caffe.runtimes.process`.
 """
 
 import json
@@ -9,7 +10,10 @@ import os
 import struct
 from typing import Any
 
-__all__ = ["Channel"]
+__all__ = ["GREETING", "Channel"]
+
+GREETING = b"\0frames of onnx2caffe\0"
+"""What a worker says first."""
 
 
 class Channel:
@@ -22,6 +26,7 @@ class Channel:
         os.dup2(nothing, 0)
         os.close(nothing)
         os.dup2(2, 1)
+        self.outgoing.write(GREETING)
 
     def receive(self) -> "tuple[dict[str, Any], list[Any]] | None":
         """The next frame as (header, arrays); None at the end of the stream."""
