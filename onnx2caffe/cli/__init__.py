@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import io
 import os
 import sys
@@ -29,7 +28,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         code = _run(words)
         sys.stdout.flush()
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # else Python complains at exit
+        _drop_output()
         return _NOBODY_READS
     except KeyboardInterrupt:
         aside("error: interrupted")
@@ -58,9 +57,17 @@ def _failed(problem: Exception, words: Sequence[str]) -> int:
         aside("".join(traceback.format_exception(problem)))
     complain(problem)
     if "--json" in words:
-        with contextlib.suppress(BrokenPipeError):
+        try:
             say_json(error_json(problem))
+            sys.stdout.flush()
+        except OSError:  # nobody reads it, or it has no room
+            _drop_output()
     return problem.exit_code
+
+
+def _drop_output() -> None:
+    """Let what standard output does not take go nowhere, else Python complains at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _internal(problem: Exception) -> Onnx2CaffeError:

@@ -289,6 +289,16 @@ class TestOthers:
         assert done.stdout.strip() in {"0", "141"}
         assert done.stderr == ""
 
+    @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
+    @pytest.mark.parametrize("words", ["ops", "ops --json", "ops Conv --json", "inspect nowhere.onnx --json"])
+    def test_output_without_room(self, words):
+        command = [sys.executable, "-m", "onnx2caffe", *words.split()]
+        with Path("/dev/full").open("wb") as full:
+            done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+        assert done.returncode == 2
+        assert done.stderr.count("\n") == 1
+        assert done.stderr.startswith("error: ")
+
     def test_printable(self):
         assert printable("a\x1b[2Jb\u202ec\ud800") == "a\\x1b[2Jb\\u202ec\\ud800"
         assert printable("層1") == "層1"
