@@ -22,8 +22,10 @@ __all__ = [
     "const",
     "dtype",
     "is_opaque",
+    "is_unsized",
     "label",
     "shape",
+    "sizes",
     "sources",
     "tensors",
 ]
@@ -68,6 +70,13 @@ def shape(value: ir.Value) -> Shape:
     if dims is None or not all(isinstance(d, int) for d in dims):
         raise ValueError(f"{value.name!r} has no static shape: {dims}")
     return tuple(int(d) for d in dims)  # type: ignore[arg-type]
+
+
+def sizes(value: ir.Value) -> Shape:
+    """The shape of an output of an unsized node, with -1 for each size that depends on data."""
+    if value.shape is None:
+        raise ValueError(f"{value.name!r} has no known rank")
+    return tuple(dim if isinstance(dim, int) else -1 for dim in value.shape)
 
 
 def dtype(value: ir.Value) -> ir.DataType:
@@ -118,3 +127,11 @@ def label(node: ir.Node) -> str:
 def is_opaque(node: ir.Node) -> bool:
     """True for a node kept as it is (data-dependent shape, control flow, unknown domain): only for CPU or TVM."""
     return bool(node.meta.get("opaque", False))
+
+
+def is_unsized(node: ir.Node) -> bool:
+    """True for an opaque node that lacks nothing but sizes of its outputs, which depend on data.
+
+    Its inputs are canonical; its attributes are the user's own: defaults are absent, an axis may be negative.
+    """
+    return bool(node.meta.get("unsized", False))

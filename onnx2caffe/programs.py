@@ -65,12 +65,14 @@ class Translation:
 
     @cached_property
     def tensors(self) -> dict[str, Watched]:
-        """The user's tensors that stand in the program's values."""
+        """The user's tensors that stand in the program's values; outputs also where their sizes depend on data."""
+        held = [(t.name, t.shape, value) for value in self.emitted.values for t in canon.tensors(value)]
+        ends = zip(self.loaded.outputs, self.loaded.model.graph.outputs, strict=False)
+        held += [(end.name, end.shape, value) for end, value in ends if -1 in end.shape]
         return {
-            tensor.name: Watched(inner.reference, self.emitted.maker(value), tensor.shape)
-            for value, inner in self.emitted.values.items()
-            if inner.array is None
-            for tensor in canon.tensors(value)
+            name: Watched(inner.reference, self.emitted.maker(value), shape)
+            for name, shape, value in held
+            if (inner := self.emitted.values[value]).array is None
         }
 
     @property

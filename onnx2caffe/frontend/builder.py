@@ -17,7 +17,7 @@ from onnx2caffe.frontend.evaluate import NotEvaluable, run
 from onnx2caffe.frontend.files import Array
 from onnx2caffe.frontend.names import Names
 
-__all__ = ["FOLD_LIMIT", "RANDOM", "Builder", "Opaque", "infer", "widened"]
+__all__ = ["FOLD_LIMIT", "RANDOM", "Builder", "Opaque", "Unsized", "infer", "widened"]
 
 FOLD_LIMIT = 512 << 20
 """Bytes: the largest dense layer of VGG has 411 MB.
@@ -41,6 +41,10 @@ class Opaque(Exception):
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
         self.reason = reason
+
+
+class Unsized(Opaque):
+    """All that this node lacks is that some sizes of its outputs depend on data."""
 
 
 def widened(dtype: ir.DataType) -> ir.DataType:
@@ -187,7 +191,7 @@ def _static(proto: onnx.TypeProto) -> tuple[ir.DataType, Shape]:
     if not proto.HasField("tensor_type") or not proto.tensor_type.HasField("shape"):
         raise Opaque("the type of its output depends on data")
     if not all(d.HasField("dim_value") for d in dims):
-        raise Opaque("the shape of its output depends on data")
+        raise Unsized("the shape of its output depends on data")
     shape = tuple(d.dim_value for d in dims)
     if min(shape, default=0) < 0:
         raise Opaque(f"its output would have the shape {list(shape)}")

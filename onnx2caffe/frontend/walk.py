@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, partial
 
@@ -22,7 +22,7 @@ from onnx2caffe import canon
 from onnx2caffe.canon import UserTensor
 from onnx2caffe.errors import UnreadableFile
 from onnx2caffe.frontend import names
-from onnx2caffe.frontend.builder import Builder, Opaque, infer, widened
+from onnx2caffe.frontend.builder import Builder, Opaque, Unsized, infer, widened
 from onnx2caffe.frontend.files import Payloads
 from onnx2caffe.frontend.reader import Entry, Reader
 from onnx2caffe.frontend.structure import live, node_label
@@ -46,6 +46,8 @@ _ANY_ENTRY = {
     "Identity", "Loop", "Optional", "OptionalGetElement", "OptionalHasElement", "SequenceConstruct", "SequenceInsert",
 }  # fmt: skip
 """Ops that hand on what they are given, whatever it is."""
+_UNSIZED = {"NonMaxSuppression", "NonZero", "Unique"}
+"""Ops of which every version that is read means what that of `canon.OPSET` means, but for defaults."""
 _PRODUCTS = {"Conv", "ConvTranspose", "Gemm", "MatMul"}
 
 FunctionKey = tuple[str, str, str]
@@ -161,7 +163,7 @@ class Walk:
                 names.detach(node)
             del self._builder.nodes[start:]
             self._builder.at(origin, (label,))
-            results = self._opaque(proto, scope, inputs, why.reason)
+            results = self._opaque(proto, scope, inputs, why)
         self._track_types(proto, scope)
         self._bind(proto, scope, results)
         self._name_nodes(proto, scope, start)
@@ -209,7 +211,7 @@ class Walk:
             if not attribute.ref_attr_name:
                 found[attribute.name] = attribute
             elif attribute.ref_attr_name in scope.attributes:
-                found[attribute.name] = scope.attributes[attribute.ref_attr_name]
+                found[attribute.name] = _renamed(scope.attributes[attribute.ref_attr_name], attribute.name)
         return found
 
     def _call(
@@ -262,17 +264,22 @@ class Walk:
         return walked
 
     def _opaque(
-        self, proto: onnx.NodeProto, scope: Scope, inputs: Sequence[Entry | None], reason: str
+        self, proto: onnx.NodeProto, scope: Scope, inputs: Sequence[Entry | None], why: Opaque
     ) -> list[Entry | None]:
-        attributes = _deserialised(self._attributes(proto, scope).values())
+        given = self._attributes(proto, scope).values()
+        attributes = _deserialised(given)
         for attribute in attributes:
             for graph in _subgraphs(attribute):
                 self._link(graph, scope)
         values = [self._as_value(entry) for entry in inputs]
         node = ir.Node(_domain(proto), proto.op_type, values, attributes, num_outputs=len(proto.output))
-        node.meta["opaque"] = reason
+        node.meta["opaque"] = why.reason
+        node.meta["unsized"] = unsized = isinstance(why, Unsized) and not node.domain and node.op_type in _UNSIZED
         node.meta["opset"] = scope.opsets.get(_domain(proto), 1)
-        for value, name, inferred in zip(node.outputs, proto.output, self._guess(proto, scope, values), strict=True):
+        version = canon.OPSET if unsized else scope.opsets.get("", canon.OPSET)
+        for value, name, inferred in zip(
+            node.outputs, proto.output, _guess(proto, given, version, values), strict=True
+        ):
             value.name = self._unique.new(name or "unused", "opaque") if name else ""
             self._declare(value, inferred if inferred.HasField("tensor_type") else scope.shapes.get(name))
         self._builder.keep(node)
@@ -287,16 +294,6 @@ class Walk:
             value.type = ir.TensorType(widened(ir.DataType(tensor.elem_type)))
         if tensor.HasField("shape"):
             value.shape = ir.Shape([d.dim_value if d.HasField("dim_value") else None for d in tensor.shape.dim])
-
-    @staticmethod
-    def _guess(proto: onnx.NodeProto, scope: Scope, values: Sequence[ir.Value | None]) -> list[onnx.TypeProto]:
-        unknown = [onnx.TypeProto()] * len(proto.output)
-        if _domain(proto) or any(a.ref_attr_name or a.HasField("g") or a.graphs for a in proto.attribute):
-            return unknown
-        try:
-            return infer(proto.op_type, values, len(proto.output), proto.attribute, scope.opsets.get("", canon.OPSET))
-        except Opaque:
-            return unknown
 
     def _as_value(self, entry: Entry | None) -> ir.Value | None:
         if not isinstance(entry, tuple):
@@ -437,6 +434,27 @@ def _alike(a: Entry | None, b: Entry | None) -> bool:
 
 def _static(value: ir.Value) -> bool:
     return value.dtype is not None and value.shape is not None and all(isinstance(d, int) for d in value.shape)
+
+
+def _renamed(attribute: AttributeProto, name: str) -> AttributeProto:
+    if attribute.name == name:
+        return attribute
+    copy = AttributeProto()
+    copy.CopyFrom(attribute)
+    copy.name = name
+    return copy
+
+
+def _guess(
+    proto: onnx.NodeProto, attributes: Collection[AttributeProto], version: int, values: Sequence[ir.Value | None]
+) -> list[onnx.TypeProto]:
+    unknown = [onnx.TypeProto()] * len(proto.output)
+    if _domain(proto) or any(a.HasField("g") or a.graphs for a in attributes):
+        return unknown
+    try:
+        return infer(proto.op_type, values, len(proto.output), attributes, version)
+    except Opaque:
+        return unknown
 
 
 def _schema_function(

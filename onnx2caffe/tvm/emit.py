@@ -82,15 +82,15 @@ class _Emitting:
         known = self._emitted.values
         if any(v is not None and v.const_value is None and v not in known for v in node.inputs):
             return
-        if reason := node.meta.get("opaque"):
-            self._block(node, str(reason))
+        function = emitter(self._dialect, node.op_type)
+        if reason := _inner(node) if canon.is_unsized(node) and function else node.meta.get("opaque", ""):
+            self._block(node, reason)
             return
         read = self._net.castable if node.op_type == "Cast" else ELEMENTS
         reasons = [_strange(v, read) for v in node.inputs if v in known] + [_strange(v, ELEMENTS) for v in node.outputs]
         if reason := next(filter(None, reasons), ""):
             self._block(node, reason)
             return
-        function = emitter(self._dialect, node.op_type)
         if function is None:
             self._block(node, f"there is no emitter for {node.op_type} in {self._dialect}")
             return
@@ -109,7 +109,7 @@ class _Emitting:
         for index, (value, result) in enumerate(zip(op.node.outputs, results, strict=True)):
             if result is None:  # nobody reads it
                 continue
-            if value.name and result.type != op.types[index]:
+            if value.name and not _fits(result.type, op.types[index]):
                 raise TypeError(f"the emitter of {op.type} gives {result.type}, ONNX has {op.types[index]}")
             self._emitted.values[value] = result
 
@@ -125,6 +125,19 @@ class _Emitting:
             self._net.program.outputs.append(self._emitted.values[value].reference)
         self._emitted.program = self._net.program.without_unread()
         return self._emitted
+
+
+def _fits(found: Type, wanted: Type) -> bool:
+    """Whether a type is the wanted one; it may know sizes that ONNX leaves to data."""
+    if (found.dtype, len(found.shape)) != (wanted.dtype, len(wanted.shape)):
+        return False
+    return all(want in (-1, size) for size, want in zip(found.shape, wanted.shape, strict=True))
+
+
+def _inner(node: ir.Node) -> str:
+    """What stops a node of unknown sizes inside a net; "" at its end."""
+    readers = {use.node: None for value in node.outputs for use in value.uses()}
+    return f"{node.meta['opaque']}, and {', '.join(map(canon.label, readers))} reads it" if readers else ""
 
 
 def _strange(value: ir.Value, elements: Collection[str]) -> str:

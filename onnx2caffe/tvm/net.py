@@ -71,8 +71,8 @@ class Op(NodeView):
 
     @property
     def types(self) -> list[Type]:
-        """What the outputs must be."""
-        return [Type(canon.dtype(v).numpy().name, canon.shape(v)) for v in self.node.outputs]
+        """What the outputs must be; -1 is a size that depends on data."""
+        return [Type(canon.dtype(v).numpy().name, canon.sizes(v)) for v in self.node.outputs]
 
 
 class Net(abc.ABC):

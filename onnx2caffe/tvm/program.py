@@ -28,7 +28,7 @@ Reference = Mapping[str, int]
 
 @dataclass(frozen=True)
 class Type:
-    """What a tensor is: numpy's name of its element type, and its shape."""
+    """What a tensor is: numpy's name of its element type, and its shape; -1 is a size that depends on data."""
 
     dtype: str
     shape: Shape

@@ -6,7 +6,7 @@ and with graph optimisations, between the run on x and the run on x·(1 + 1e-6·
 without it, the run with every computed value rounded otherwise. A tensor whose own noise is above 5e-3, or turns its
 direction by more than 1e-5, cannot be judged on that input; neither can a *cold* one, whose largest value is below 1e-5
 and which is off by no more than the rounding of a number near 1 (Caffe's Sigmoid is (1 + tanh(x/2)) / 2). Integers are
-held by the share of elements that differ.
+held by the share of elements that differ. A tensor whose size is another one when it is shaken cannot be judged either.
 """
 
 from __future__ import annotations
@@ -72,6 +72,12 @@ class Sample:
     shaken: Array
     rough: Array | None = None
     rounded: Array | None = None
+
+    @property
+    def sized(self) -> bool:
+        """Whether rounding leaves the size as it is, which may depend on data."""
+        others = (self.optimised, self.shaken, self.rough, self.rounded)
+        return all(other is None or other.shape == self.plain.shape for other in others)
 
     @cached_property
     def noise(self) -> Noise:
@@ -165,6 +171,9 @@ def shaken(feeds: Mapping[str, Array], amount: float) -> dict[str, Array]:
 def judge(sample: Sample, candidate: Array) -> Judgement:
     """Hold a candidate against the reference's sample."""
     reference = sample.plain
+    if not sample.sized:
+        why = "rounding changes the reference's own size"
+        return Judgement(Verdict.UNJUDGED, float("inf"), LIMIT, 0.0, float("inf"), why)
     if reference.shape != candidate.shape:
         return _differs(f"shape {list(candidate.shape)}, expected {list(reference.shape)}")
     if reference.size == 0:

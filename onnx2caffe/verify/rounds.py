@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
-
-import numpy as np
 
 from onnx2caffe.canon import Shape
 
@@ -12,11 +11,14 @@ __all__ = ["rounds"]
 
 
 def rounds(shapes: Mapping[str, Shape], order: Mapping[str, int], limit: int) -> Iterator[list[str]]:
-    """The names in order, in groups of at most `limit` elements; a tensor larger than that is alone."""
+    """The names in order, in groups of at most `limit` elements; a tensor larger than that is alone.
+
+    A size of -1 depends on data and counts as 1.
+    """
     group: list[str] = []
     size = 0
     for name in sorted(shapes, key=lambda name: order.get(name, len(order))):
-        elements = int(np.prod(shapes[name], dtype=np.int64))
+        elements = abs(math.prod(shapes[name]))
         if group and size + elements > limit:
             yield group
             group, size = [], 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -31,7 +32,10 @@ class Port:
 
 @dataclass(frozen=True)
 class Watched:
-    """A value of the program in which a tensor of the user's stands: where, and the operators that compute it."""
+    """A value of the program in which a tensor of the user's stands: where, and the operators that compute it.
+
+    A size of -1 depends on data.
+    """
 
     reference: Mapping[str, int]
     maker: str
@@ -88,5 +92,5 @@ def _fed(port: Port, feeds: Feeds) -> Array:
 
 
 def _shaped(value: Array, shape: Shape) -> Array:
-    """A value in the tensor's own shape; as it is where the sizes differ, for the measure to say so."""
-    return value.reshape(shape) if value.size == int(np.prod(shape, dtype=np.int64)) else value
+    """A value in the tensor's own shape; as it is where sizes depend on data, or differ, for the measure to say so."""
+    return value.reshape(shape) if -1 not in shape and value.size == math.prod(shape) else value

@@ -42,6 +42,15 @@ def test_own_noise_widens_what_is_allowed():
     assert judgement.allowed == pytest.approx(1e-2, rel=1e-3)
 
 
+@pytest.mark.parametrize("noise", ["optimised", "shaken", "rough"])
+@pytest.mark.parametrize("dtype", [np.float32, np.int64])
+def test_a_size_that_rounding_changes_is_no_evidence(noise, dtype):
+    plain = np.arange(6).reshape(2, 3).astype(dtype)
+    judgement = judge(sample(plain, **{noise: plain[:1]}), plain[:1])
+    assert judgement.verdict is Verdict.UNJUDGED
+    assert "size" in judgement.why
+
+
 def test_too_much_own_noise_is_no_evidence():
     optimised = R.copy()
     optimised[0, 0, 0] += 6e-3 * np.abs(R).max()

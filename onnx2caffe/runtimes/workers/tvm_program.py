@@ -12,7 +12,7 @@ from typing import Any
 __all__ = ["CallFault", "Type", "bare", "last_words", "looked_up", "mismatch", "resolved", "saved"]
 
 Type = tuple[str, tuple[int, ...]]
-"""Element type and shape."""
+"""Element type and shape; -1 is a size that depends on data."""
 
 _LONGEST = 600
 

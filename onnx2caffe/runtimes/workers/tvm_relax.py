@@ -20,7 +20,7 @@ else:
     from tvm_program import CallFault, bare, last_words, looked_up, mismatch, resolved, saved
 
 import tvm
-from tvm import relax
+from tvm import relax, tirx
 from tvm.support import cc
 
 __all__ = ["Module"]
@@ -118,14 +118,23 @@ def _called(builder: Any, number: int, call: dict[str, Any], value: Any) -> Any:
             if call["several"]
             else [result]
         )
+        results = [_sized(builder, one, *wanted) for one, wanted in zip(results, call["types"])]  # noqa: B905
         types = [_type(one) for one in results]
     except Exception as problem:
         raise CallFault(number, last_words(problem)) from problem
     if text := mismatch(call["types"], types):
         raise CallFault(number, text)
-    return results if call["several"] else result
+    return results if call["several"] else results[0]
+
+
+def _sized(builder: Any, variable: Any, dtype: str, shape: list[int]) -> Any:
+    """A result, with a name for each size that depends on data; running it checks the sizes that are known."""
+    if -1 not in shape:
+        return variable
+    dims = [tirx.Var(f"n{axis}", "int64") if size < 0 else size for axis, size in enumerate(shape)]
+    return builder.match_cast(variable, relax.TensorType(dims, dtype))
 
 
 def _type(variable: Any) -> Type:
     inferred = variable.ty
-    return str(inferred.dtype), tuple(int(d) for d in inferred.shape.values)
+    return str(inferred.dtype), tuple(int(d) if isinstance(d, tirx.IntImm) else -1 for d in inferred.shape.values)

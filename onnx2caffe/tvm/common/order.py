@@ -10,7 +10,7 @@ from onnx2caffe.tvm.common.layout import sliced
 from onnx2caffe.tvm.net import Net, Op, Value
 from onnx2caffe.tvm.registry import BOTH, emits
 
-__all__: list[str] = []
+__all__ = ["SORTED"]
 
 
 @emits(BOTH, "ArgMax", "ArgMin")
@@ -28,7 +28,7 @@ def _backwards(net: Net, x: Value, axis: int) -> Value:
     return sliced(net, x, axis, range(x.shape[axis])[::-1])
 
 
-_SORTED = ("float32", "float64", "int32", "int64")
+SORTED = ("float32", "float64", "int32", "int64")
 """Element types that TVM sorts in both dialects."""
 
 
@@ -41,7 +41,7 @@ def top_k(op: Op, net: Net) -> list[Value]:
     x = op.value()
     if x.dtype == "uint64":
         raise Refused("TVM sorts no uint64")
-    known = x if x.dtype in _SORTED else net.cast(x, "int64")
+    known = x if x.dtype in SORTED else net.cast(x, "int64")
     values, indices = net.top(known, count, op.attribute("axis"), bool(op.attribute("largest")))
     return [net.cast(values, x.dtype), indices]
 

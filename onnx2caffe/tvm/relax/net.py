@@ -27,11 +27,11 @@ class RelaxNet(Net):
 
     def _upper_bytes(self, x: Value) -> Value:
         """float8_e5m2, the upper byte of a float16, as float16; TVM's own cast loses the smallest and the infinite."""
-        byte = self._viewed(x, "uint8")
+        byte = self.viewed(x, "uint8")
         word = self("astype", byte, "uint16", dtype="uint16")
-        return self._viewed(self("left_shift", word, self.like(8, word)), "float16")
+        return self.viewed(self("left_shift", word, self.like(8, word)), "float16")
 
-    def _viewed(self, x: Value, dtype: str) -> Value:
+    def viewed(self, x: Value, dtype: str) -> Value:
         """The same bits as numbers of another type."""
         return self("memory.view", x, list(x.shape), dtype, shape=x.shape, dtype=dtype)
 
