@@ -15,7 +15,7 @@ from onnx2caffe import mapfile, programs
 from onnx2caffe.caffe.net import Net
 from onnx2caffe.caffe.read import read_net
 from onnx2caffe.canon import Note, Shape
-from onnx2caffe.errors import NotConvertible, RuntimeCrash, RuntimeMissing, UnreadableFile, UsageError
+from onnx2caffe.errors import NotConvertible, RuntimeCrash, RuntimeMissing, UnreadableFile, UsageError, advised
 from onnx2caffe.export import MAP_SUFFIX
 from onnx2caffe.filekind import CAFFEMODEL, ONNX, PROTOTXT, need
 from onnx2caffe.mapfile import CaffeSegment, ExportMap
@@ -86,6 +86,11 @@ def compare(model: Path, prototxt: Path | None, caffemodel: Path | None, options
         RuntimeMissing: a runtime is not there, or lacks a layer type of the net.
 
     """
+    with advised(NotConvertible, "--runtime all leaves out a dialect that lacks them; a Caffe net needs none"):
+        return _compare(model, prototxt, caffemodel, options)
+
+
+def _compare(model: Path, prototxt: Path | None, caffemodel: Path | None, options: CompareOptions) -> Comparison:
     check_pictures(options.inputs, options.pictures)
     files = _files(model, prototxt, caffemodel)
     own = _own_map(files) if files and not options.names else None
@@ -152,7 +157,7 @@ class _Chosen:
         except RuntimeCrash:
             raise
         except (RuntimeMissing, NotConvertible) as problem:
-            if not self._all:
+            if not self._all or name in self._options.runtimes:
                 raise
             self.notes.append(Note("note", f"{name} is left out: {problem.message}"))
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from onnx2caffe import ccode
 from onnx2caffe.canon import Note
 from onnx2caffe.ccode import CCode
+from onnx2caffe.errors import Unsupported, advised
 from onnx2caffe.mapfile import OnnxSegment, Segment
 from onnx2caffe.stages import sha256
 from onnx2caffe.tvm_driver import CPart, part_as_c
@@ -45,7 +46,8 @@ def as_c(segments: Sequence[Segment], folder: Path, name: str, compare: bool, pr
             result.append(segment)
             continue
         progress(f"{segment.file} as C")
-        part = part_as_c(folder / segment.file, Path(segment.file).stem, compare, progress)
+        with advised(Unsupported, f"without --cpu-c the export is written, and {segment.file} stays ONNX alone"):
+            part = part_as_c(folder / segment.file, Path(segment.file).stem, compare, progress)
         codes.append(part.code)
         notes += [*part.notes, _told(segment.file, part)]
         result.append(replace(segment, c=part.code.to_json()))

@@ -15,7 +15,7 @@ from onnx2caffe.caffe.lower.families import load_families
 from onnx2caffe.caffe.lower.registry import ALTERNATIVES
 from onnx2caffe.canon import Note, Shape
 from onnx2caffe.cpu_parts import CpuParts
-from onnx2caffe.errors import NumbersDiffer, RulesViolated, UnreadableFile, UsageError
+from onnx2caffe.errors import NoReference, NumbersDiffer, RulesViolated, UnreadableFile, UsageError, advised
 from onnx2caffe.export import MAP_SUFFIX, Staging, check_folder
 from onnx2caffe.filekind import ONNX, need
 from onnx2caffe.frontend import Loaded, load
@@ -157,7 +157,8 @@ class _Converting:
         with Staging(self._folder) as staging:
             written = self._convert(staging.path)
             export = written.export
-            proof = self._prove(staging.path, written) if self._options.proof else None
+            with advised(NoReference, f"{_UNPROVED} converts without a proof"):
+                proof = self._prove(staging.path, written) if self._options.proof else None
             staging.commit(list(export.files), self._map_name)
         net = next(segment for segment in export.segments if isinstance(segment, CaffeSegment))
         return Conversion(

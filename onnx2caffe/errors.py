@@ -17,8 +17,9 @@ A message says what, where (node name, op, tensor shapes) and why; the hint says
 
 from __future__ import annotations
 
+import contextlib
 import difflib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 __all__ = [
@@ -34,6 +35,7 @@ __all__ = [
     "UnreadableFile",
     "Unsupported",
     "UsageError",
+    "advised",
     "near",
 ]
 
@@ -130,6 +132,16 @@ class RuntimeMissing(Onnx2CaffeError):
 
 class RuntimeCrash(RuntimeMissing):
     """A runtime's process died; the message holds its own last words."""
+
+
+@contextlib.contextmanager
+def advised(kind: type[Onnx2CaffeError], hint: str) -> Iterator[None]:
+    """Errors of a kind get the hint that fits the command they stop."""
+    try:
+        yield
+    except kind as problem:
+        problem.hint = hint
+        raise
 
 
 def near(name: str, known: Iterable[str]) -> str:

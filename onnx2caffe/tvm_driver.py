@@ -12,7 +12,7 @@ from typing import Any
 from onnx2caffe import ccode, mapfile, programs
 from onnx2caffe.canon import Note, Shape
 from onnx2caffe.ccode import CCode
-from onnx2caffe.errors import NumbersDiffer, RuntimeMissing, UsageError
+from onnx2caffe.errors import NoReference, NumbersDiffer, RuntimeMissing, UsageError, advised
 from onnx2caffe.export import MAP_SUFFIX, Staging, check_folder
 from onnx2caffe.filekind import ONNX, need
 from onnx2caffe.frontend import Loaded
@@ -142,6 +142,7 @@ class _Exporting:
         with Staging(self._folder) as staging:
             translation = self._translated()
             with contextlib.closing(runtime.find(self._options.dialect)) as tvm:
+                tvm.check_target(self._target)
                 library = self._library(tvm)
                 proof = self._checked(tvm, translation)
                 if library:
@@ -229,7 +230,10 @@ class _Exporting:
         """Make the module in TVM: its types are checked, and its numbers unless `compare` is off."""
         self._options.progress(f"making the module in {tvm.name}")
         translation.make(tvm)
-        return self._prove(tvm, translation) if self._options.compare else None
+        if not self._options.compare:
+            return None
+        with advised(NoReference, "--no-compare exports without a comparison"):
+            return self._prove(tvm, translation)
 
     def _runs(self, loaded: Loaded) -> list[Feeds]:
         return list(all_runs(loaded.inputs, SEEDS, self._options.inputs, self._options.pictures))

@@ -148,9 +148,7 @@ class Reference:
 
     def _refused(self, problem: Exception) -> NoReference:
         name = "the model" if isinstance(self._source, bytes) else self._source
-        return NoReference(
-            f"onnxruntime cannot run {name}, so nothing can be proved: {problem}", "--no-proof converts without a proof"
-        )
+        return NoReference(f"onnxruntime cannot run {name}, so nothing can be proved: {problem}")
 
 
 def _add_outputs(graph: onnx.GraphProto, names: Sequence[str]) -> None:

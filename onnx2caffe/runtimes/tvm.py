@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from onnx2caffe.errors import RuntimeCrash, RuntimeMissing, Unsupported
+from onnx2caffe.errors import RuntimeCrash, RuntimeMissing, Unsupported, UsageError
 from onnx2caffe.runtimes import interpreter
 from onnx2caffe.runtimes.base import Array
 from onnx2caffe.runtimes.process import Process
@@ -24,6 +24,9 @@ _LLVM_LEVELS = {"relay": 0, "relax": 1}
 
 Relay's loops are vectors before LLVM sees them; Relax' are plain, and five times slower where LLVM leaves them so.
 """
+
+_FAILED = "TVM failed: "
+_TARGETS = "docs/tvm.md has a table of targets"
 
 
 class CallFault(Exception):
@@ -95,6 +98,21 @@ class Tvm:
     def links(self) -> bool:
         """Whether there is a C++ compiler that links shared libraries for this machine."""
         return bool(self._hello["compiler"])
+
+    def check_target(self, target: Mapping[str, Any]) -> None:
+        """Ask TVM and its LLVM for what a target names.
+
+        Raises:
+            UsageError: there is no such thing; with their own words.
+
+        """
+        try:
+            self._ask({"do": "target", "target": dict(target)})
+        except _Refusal as problem:
+            words = problem.message.removeprefix(_FAILED)
+            raise UsageError(f"there is no such target: {words}", _TARGETS) from problem
+        except RuntimeCrash as problem:  # LLVM's way to refuse a triple
+            raise UsageError(f"LLVM has nothing for the triple {target.get('mtriple')!r}", _TARGETS) from problem
 
     def load(self, program: Mapping[str, Any], constants: Sequence[Array]) -> None:
         """Make a module of a program (JSON of `tvm.program.Program`).
@@ -232,4 +250,4 @@ class _Worker(Process):
         return self._work
 
     def refused(self, words: str) -> RuntimeMissing:
-        return _Refusal(f"TVM failed: {words}")
+        return _Refusal(f"{_FAILED}{words}")

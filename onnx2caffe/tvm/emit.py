@@ -21,10 +21,7 @@ from onnx2caffe.tvm.relay.plain import PlainNet
 __all__ = ["Emitted", "emit"]
 
 _NETS: dict[str, type[Net]] = {"relay": RelayNet, "relax": RelaxNet}
-_HINT = "--output TENSOR ends the model in front of them; --dialect picks the other dialect"
-_HINT_C = (
-    "--output TENSOR ends the model in front of them; a library may have them: --target with a machine instead of c"
-)
+_HINT = "--output TENSOR ends the model in front of them"
 
 
 @dataclass
@@ -51,14 +48,27 @@ def emit(model: ir.Model, dialect: str, *, plain_c: bool = False) -> Emitted:
 
     """
     load_families()
-    emitting = _Emitting(dialect, PlainNet() if plain_c else _NETS[dialect]())
+    emitting = _visited(model, dialect, PlainNet() if plain_c else _NETS[dialect]())
+    if emitting.blocked:
+        raise NotConvertible(emitting.blocked, _hint(model, dialect, plain_c))
+    return emitting.finished(model.graph.outputs)
+
+
+def _visited(model: ir.Model, dialect: str, net: Net) -> _Emitting:
+    emitting = _Emitting(dialect, net)
     for value in model.graph.inputs:
         emitting.input(value)
     for node in model.graph:
         emitting.visit(node)
-    if emitting.blocked:
-        raise NotConvertible(emitting.blocked, _HINT_C if plain_c else _HINT)
-    return emitting.finished(model.graph.outputs)
+    return emitting
+
+
+def _hint(model: ir.Model, dialect: str, plain_c: bool) -> str:
+    """The ways round what is blocked: a library instead of C, and another dialect, only where they have all of it."""
+    ways = {"--target with a machine instead of c": dialect} if plain_c else {}
+    ways |= {f"--dialect {other}": other for other in _NETS if other != dialect and not plain_c}
+    having = [way for way, other in ways.items() if not _visited(model, other, _NETS[other]()).blocked]
+    return "; ".join([_HINT, *(f"{way} has them" for way in having)])
 
 
 class _Emitting:

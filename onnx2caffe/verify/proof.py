@@ -154,8 +154,7 @@ def _told(file: str) -> Iterator[None]:
         yield
     except Exception as problem:  # onnxruntime's exceptions have no base of their own
         raise NoReference(
-            f"onnxruntime cannot run {file}, a part of the model that stays ONNX, so nothing can be proved: {problem}",
-            "--no-proof converts without a proof",
+            f"onnxruntime cannot run {file}, a part of the model that stays ONNX, so nothing can be proved: {problem}"
         ) from problem
 
 

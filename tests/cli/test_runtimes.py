@@ -73,7 +73,8 @@ def test_one_that_is_wrong_is_named_in_its_column(cli, model, net, running, monk
 def test_what_is_missing_stops_where_it_is_named(cli, model, net, running, monkeypatch) -> None:
     running("relax")
     monkeypatch.setenv("ONNX2CAFFE_RELAY_PYTHON", "/bin/false")
-    assert cli("compare", model, "--runtime", "relay").code == 4
+    for asked in (["--runtime", "relay"], ["--runtime", "all", "--runtime", "relay"]):
+        assert cli("compare", model, *asked).code == 4
     report = json.loads(cli("compare", model, "--runtime", "all", "--json", "--runs", 1).out)
     assert set(report["runtimes"]) == {"relax"}
     assert [note.split(":")[0] for note in report["notes"]] == [
@@ -99,7 +100,12 @@ def test_a_dialect_that_refuses_the_model_is_left_out(cli, model, running, monke
         raise Refused("it leaks")
 
     monkeypatch.setitem(registry._EMITTERS, ("relax", "LeakyRelu"), refuse)
-    assert cli("compare", model, "--runtime", "relax").code == 3
+    ran = cli("compare", model, "--runtime", "relax")
+    assert ran.code == 3
+    assert "hint: --runtime all leaves out" in ran.err
+    ran = cli("tvm", model, "--dialect", "relax")
+    assert ran.code == 3
+    assert ran.err.endswith("hint: --output TENSOR ends the model in front of them; --dialect relay has them\n")
     ran = cli("compare", model, "--runtime", "all", "--runs", 1)
     assert ran.code == 0
     assert "relax is left out: 1 node cannot be converted" in ran.err

@@ -15,6 +15,7 @@ import onnx2caffe
 from onnx2caffe import cli, mapfile
 from onnx2caffe.errors import NumbersDiffer, RuntimeMissing, UsageError
 from onnx2caffe.mapfile import Place, TvmSegment
+from onnx2caffe.runtimes.tvm import Tvm
 from onnx2caffe.runtimes.workers.tvm_program import saved
 from onnx2caffe.tvm import registry
 from onnx2caffe.tvm.registry import DIALECTS
@@ -159,3 +160,15 @@ def test_what_there_is_not_is_said_to_callers_too(model, options, tmp_path) -> N
 @pytest.mark.parametrize("text", ["llvm mcpu", "cuda", "", "llvm -mcpu"])
 def test_a_target_that_is_none(model, text, tmp_path) -> None:
     assert cli.main(["tvm", str(model), "-o", str(tmp_path / "out"), "--target", text]) == 2
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+@pytest.mark.parametrize("option", ["-foo=bar", "-mcpu=nonsense", "-mtriple=klingon"])
+def test_a_target_that_tvm_or_llvm_refuse_stops_before_anything_runs(
+    model, dialect, option, tmp_path, running, monkeypatch
+) -> None:
+    running(dialect)
+    monkeypatch.setattr(Tvm, "load", lambda *_: pytest.fail("the target was not looked at first"))
+    with pytest.raises(UsageError, match=r"foo|nonsense|klingon"):
+        onnx2caffe.export_tvm(model, tmp_path / "out", dialect=dialect, target=f"llvm {option}")
+    assert not (tmp_path / "out").exists()

@@ -2,6 +2,7 @@
 
 Run by path, with the dialect as its argument, with a Python that has a `tvm` with that dialect. Requests:
 
+- target: raises where nothing can be built for `target` (as a dictionary)
 - load: a program (JSON of onnx2caffe/tvm/program.py), its constants as arrays
 - build: `target` (as a dictionary), `opt_level`, `outputs` (references; null: the program's own)
 - run: arrays for the inputs → arrays of the outputs
@@ -15,6 +16,7 @@ from __future__ import annotations
 
 import importlib
 import sys
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -28,13 +30,15 @@ else:
 class _Session:
     """The program that was loaded last."""
 
-    def __init__(self, dialect: Any) -> None:
-        self._dialect = dialect
+    def __init__(self, dialect: Any, check_target: Callable[[dict[str, Any]], None]) -> None:
+        self._dialect, self._check_target = dialect, check_target
         self._module: Any = None
 
     def answer(self, header: dict[str, Any], arrays: list[Any]) -> list[Any]:
         """Do what a request asks; the arrays of the answer."""
-        if header["do"] == "load":
+        if header["do"] == "target":
+            self._check_target(header["target"])
+        elif header["do"] == "load":
             self._module = None  # the old one's memory goes first
             self._module = self._dialect.Module(header["program"], arrays)
         elif header["do"] == "build":
@@ -54,11 +58,12 @@ def main() -> None:
     """Answer requests until the stream ends."""
     channel = Channel()
     dialect = importlib.import_module(f"tvm_{sys.argv[1]}")
+    check_target = importlib.import_module("tvm_target").check
     sys.path.pop(0)  # this folder: nothing in it may shadow the modules of the interpreter
     import tvm
 
     channel.send({"tvm": tvm.__version__, "python": sys.version.split()[0], "compiler": dialect.compiler()})
-    session = _Session(dialect)
+    session = _Session(dialect, check_target)
     while True:
         request = channel.receive()
         if request is None:
