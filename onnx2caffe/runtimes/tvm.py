@@ -226,6 +226,7 @@ class _Refusal(RuntimeCrash):
 
 
 _WORK = {
+    "target": "looked at the target",
     "load": "made the module",
     "build": "compiled the module",
     "run": "ran the module",
