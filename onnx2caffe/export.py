@@ -156,9 +156,11 @@ class Staging:
         """Raise UsageError where a file belongs to the export of another map, which would be no export any more."""
         for path in sorted(self._folder.glob(f"*{MAP_SUFFIX}")):
             if path.name != map_name and (shared := sorted(files & _files(path))):
+                named = all(name.startswith(map_name.removesuffix(MAP_SUFFIX)) for name in shared)
+                other_name = "another name with --name, or " if named else ""
                 raise UsageError(
                     f"{self._folder / shared[0]} belongs to the export of {path.name}",
-                    "choose another name with --name, or another folder with -o DIR",
+                    f"choose {other_name}another folder with -o DIR",
                 )
 
     def __exit__(

@@ -65,15 +65,18 @@ class Translation:
 
     @cached_property
     def tensors(self) -> dict[str, Watched]:
-        """The user's tensors that stand in the program's values; outputs also where their sizes depend on data."""
+        """The user's tensors in the program; outputs also where they are constants or data decides their sizes."""
         held = [(t.name, t.shape, value) for value in self.emitted.values for t in canon.tensors(value)]
         ends = zip(self.loaded.outputs, self.loaded.model.graph.outputs, strict=False)
         held += [(end.name, end.shape, value) for end, value in ends if -1 in end.shape]
-        return {
+        computed = {
             name: Watched(inner.reference, self.emitted.maker(value), shape)
             for name, shape, value in held
             if (inner := self.emitted.values[value]).array is None
         }
+        given = zip(self.loaded.outputs, self.emitted.program.outputs, strict=True)
+        constants = {end.name: Watched(at, "constant", end.shape) for end, at in given if end.name not in computed}
+        return computed | constants
 
     @property
     def outputs(self) -> list[str]:

@@ -80,7 +80,11 @@ class Observer:
 def unjudged_notes(proof: Proof | None) -> list[Note]:
     """A warning for every output that no input could judge."""
     notes = []
+    compared = {row.tensor for row in proof.rows} if proof else set()
     for name, before in (proof.unjudged if proof else {}).items():
+        if name not in compared:
+            notes.append(Note("warning", f"output {name!r} was not compared: it or its type cannot be read back here"))
+            continue
         nearest = f"; the nearest tensors before it that were: {', '.join(before)}" if before else ""
         text = (
             f"output {name!r} could not be judged: on these inputs the model itself turns rounding into another answer"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -179,10 +179,19 @@ class _Exporting:
         loaded = self._load()
         if self._options.inputs and not self._options.compare:
             loaded.notes.append(Note("note", "--input has no effect: --no-compare runs nothing"))
+        loaded.notes.extend(self._idle())
         observe = Observer(self._options.save_intermediate, self._options.check)
         observe("load", loaded.model)
         self._options.progress(f"translating to {self._options.dialect}")
         return programs.translated(loaded, self._options.dialect, observe, plain_c=self._is_c)
+
+    def _idle(self) -> Iterator[Note]:
+        """What was asked for in vain."""
+        if self._is_c and not self._options.compile:
+            yield Note("note", "--target c has no effect: --no-compile writes no C")
+        if self._cc and (self._is_c or not self._options.compile):
+            why = "--target c links nothing" if self._is_c else "--no-compile builds no library"
+            yield Note("note", f"--cc has no effect: {why}")
 
     @property
     def _map_name(self) -> str:

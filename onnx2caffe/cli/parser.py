@@ -80,6 +80,12 @@ def _positive(text: str) -> int:
     return int(text)
 
 
+def _name(text: str) -> str:
+    if not text:
+        raise argparse.ArgumentTypeError("a name has at least one character")
+    return text
+
+
 def _share(text: str) -> float:
     try:
         share = float(text)
@@ -153,7 +159,7 @@ def _caffe_run(parser: argparse.ArgumentParser) -> None:
 def _convert(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("models", nargs="+", metavar="MODEL", help="ONNX file(s)")
     parser.add_argument("-o", "--output-dir", metavar="DIR", help="default: a folder named after the model")
-    parser.add_argument("--name", help="of the written files (default: the model's)")
+    parser.add_argument("--name", type=_name, help="of the written files (default: the model's)")
     parser.add_argument("--target", choices=_TARGETS, default="nnie", help="default: nnie")
     _input_shapes(parser)
     parser.add_argument(
@@ -210,9 +216,10 @@ def _mapper(parser: argparse.ArgumentParser) -> None:
 
 
 def _tvm(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = f"docs/tvm.md goes from a model to a board; {_EXIT_CODES}"
     parser.add_argument("model", metavar="MODEL.onnx")
     parser.add_argument("-o", "--output-dir", metavar="DIR", help="default: a folder named after the model")
-    parser.add_argument("--name", help="of the written files (default: the model's)")
+    parser.add_argument("--name", type=_name, help="of the written files (default: the model's)")
     parser.add_argument("--dialect", choices=_DIALECTS, default="relay", help="default: relay")
     parser.add_argument("--target", default="host", help=f"TVM's own words: 'llvm -mcpu=…', or {', '.join(_MACHINES)}")
     parser.add_argument(

@@ -8,6 +8,7 @@ import subprocess
 
 import numpy as np
 import onnx
+import onnx.parser
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
@@ -20,6 +21,7 @@ from onnx2caffe.runtimes.workers.tvm_program import saved
 from onnx2caffe.tvm import registry
 from onnx2caffe.tvm.registry import DIALECTS
 from onnx2caffe.verify import tvm as proving
+from onnx2caffe.verify.measure import Verdict
 
 
 @pytest.fixture
@@ -89,6 +91,18 @@ def test_weights_are_written_in_the_order_of_the_program() -> None:
 
     weights = {"w": b"one", "m": b"three", "f_const": b"two"}
     assert b"".join(saved(weights, chance)) == chance(dict(reversed(weights.items())))
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_outputs_that_are_constants_are_compared(dialect, tmp_path, running) -> None:
+    running(dialect)
+    nodes = "{ y = Relu(x) k = Identity(c) s = Neg(h) }"
+    constants = "<float[2,3] c = {1, 2, 3, 4, 5, 6}, float h = {7}>"
+    text = f"(float[2] x) => (float[2] y, float[2,3] k, float s) {constants} {nodes}"
+    onnx.save(onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["": 18]> net {text}'), tmp_path / "net.onnx")
+    export = onnx2caffe.export_tvm(tmp_path / "net.onnx", tmp_path / "out", dialect=dialect, compile=False)
+    assert {row.tensor: row.judgement.verdict for row in export.proof.rows} == dict.fromkeys("yks", Verdict.EQUAL)
+    assert not export.proof.unjudged
 
 
 def test_an_export_replaces_the_one_before(model, tmp_path, running) -> None:
