@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import hashlib
 from collections.abc import Iterator
 from pathlib import Path
@@ -49,7 +50,11 @@ def writing(folder: Path) -> Iterator[None]:
         yield
     except OSError as problem:
         reason = problem.strerror or str(problem)
-        raise UsageError(f"cannot write into {folder}: {reason}", "nothing was changed there") from problem
+        hint = "give a shorter --name" if problem.errno == errno.ENAMETOOLONG else "nothing was changed there"
+        place = folder
+        if isinstance(problem.filename, str) and not Path(problem.filename).is_relative_to(folder):
+            place = Path(problem.filename)  # a temporary file
+        raise UsageError(f"cannot write into {place}: {reason}", hint) from problem
 
 
 class Observer:

@@ -37,7 +37,7 @@ class CLibrary:
         self._folder = tempfile.TemporaryDirectory(prefix="onnx2caffe-")
         self._cc = cc
         library = Path(self._folder.name) / "library.so"
-        command = [cc, *_FLAGS, "-o", str(library), *map(str, sources), "-lm"]
+        command = [cc, *_FLAGS, "-o", str(library), *(str(source.absolute()) for source in sources), "-lm"]
         ran = subprocess.run(command, capture_output=True, text=True, check=False)
         if ran.returncode:
             self._folder.cleanup()

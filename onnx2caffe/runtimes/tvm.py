@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import io
 import os
+import shutil
 import sys
 import tarfile
 from collections.abc import Mapping, Sequence
@@ -159,10 +160,15 @@ class Tvm:
 
         Raises:
             RuntimeCrash: it does not link.
+            OSError: the system refuses a file.
 
         """
         file = None if library is None else str(library)
+        if library is not None and library.suffix == ".tar":
+            _need_tar()
         self._ask({"do": "write", "stem": str(stem), "library": file, "linker": linker})
+        if library is not None and not library.exists():
+            raise RuntimeCrash(f"{linker or 'the compiler'} reports success and links nothing")
         if library is not None and library.suffix == ".tar":
             _repack(library)
 
@@ -174,6 +180,7 @@ class Tvm:
             RuntimeCrash: TVM died.
 
         """
+        _need_tar()
         try:
             self._ask({"do": "c", "name": name, "opt_level": opt_level, "path": str(archive)})
         except _Refusal as problem:
@@ -199,9 +206,16 @@ class Tvm:
         except BaseException:  # the stream may stand in the middle of a frame
             self.close()
             raise
+        if "system" in answer:
+            raise OSError(*answer["system"])
         if "fault" in answer:
             raise CallFault(answer["fault"], answer["text"])
         return results
+
+
+def _need_tar() -> None:
+    if shutil.which("tar") is None:
+        raise RuntimeMissing("there is no tar, with which TVM packs what it writes", "apt-get install tar")
 
 
 def _repack(archive: Path) -> None:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import signal
 import threading
 
+import numpy as np
 import pytest
 
 from onnx2caffe.errors import RuntimeCrash
+from onnx2caffe.runtimes.setup.tvm import _SMOKE
 from onnx2caffe.runtimes.tvm import Tvm
 from onnx2caffe.tvm.registry import DIALECTS
 
@@ -26,3 +29,26 @@ def test_who_was_killed_at_what(dialect: str, running) -> None:
             caught.value.message == f"the process of tvm with {dialect} was killed by SIGKILL while it ran the module"
         )
         assert "memory" in caught.value.hint
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_what_the_system_refuses_is_no_refusal_of_tvm(dialect: str, running, tmp_path) -> None:
+    tvm = running(dialect)
+    tvm.load(_SMOKE, [np.ones((1, 3), np.float32)])
+    with pytest.raises(OSError, match="too long") as caught:
+        tvm.write(tmp_path / ("n" * 255), None)
+    assert caught.value.errno == errno.ENAMETOOLONG
+
+
+@pytest.mark.parametrize(
+    ("script", "words"), [("echo cannot do that; exit 1", "cannot do that"), ("exit 0", "nothing")]
+)
+def test_a_linker_that_fails_is_quoted(script: str, words: str, running, tmp_path) -> None:
+    linker = tmp_path / "linker"
+    linker.write_text(f"#!/bin/sh\n{script}\n")
+    linker.chmod(0o755)
+    tvm = running("relay")
+    tvm.load(_SMOKE, [np.ones((1, 3), np.float32)])
+    tvm.build_quickly()
+    with pytest.raises(RuntimeCrash, match=words):
+        tvm.write(tmp_path / "net", tmp_path / "net.so", str(linker))

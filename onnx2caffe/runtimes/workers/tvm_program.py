@@ -16,6 +16,9 @@ Type = tuple[str, tuple[int, ...]]
 
 _LONGEST = 600
 
+_COMMAND = "Command line: "
+"""What TVM writes after the words of a compiler that failed."""
+
 
 class CallFault(Exception):
     """TVM does not take call `number` of a program, or gives it another type than the program says."""
@@ -70,8 +73,11 @@ def bare() -> dict[str, Any]:
 
 
 def last_words(problem: Exception) -> str:
-    """What an error of TVM says, without its stack."""
-    lines = [line.strip() for line in str(problem).splitlines() if line.strip()]
+    """What an error of TVM says, without its stack; of a compiler that failed, all that it said."""
+    text, of_a_compiler, _ = str(problem).partition(_COMMAND)
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    if of_a_compiler:
+        return " ".join(lines)[:_LONGEST]
     telling = [line for line in lines if "Check failed" in line or "Error" in line] or lines
     text = telling[-1] if telling else type(problem).__name__
     return text[:_LONGEST]

@@ -9,7 +9,8 @@ Run by path, with the dialect as its argument, with a Python that has a `tvm` wi
 - write: `stem` of the path; `library`: the file to write what was built to, or null; `linker`: a compiler, or null
 - c: `name`, `opt_level`, `path`: the archive to write C sources to (Relay alone)
 
-The answer is {"done": true}; {"refused": text}; or {"fault": number of a call, "text": what TVM says of it}.
+The answer is {"done": true}; {"refused": text}; {"fault": number of a call, "text": what TVM says of it}; or, where the
+system refuses a file, {"system": [errno, text, path]}.
 """
 
 from __future__ import annotations
@@ -73,6 +74,8 @@ def main() -> None:
             channel.send({"done": True}, session.answer(header, arrays))
         except CallFault as fault:
             channel.send({"fault": fault.number, "text": str(fault)})
+        except OSError as problem:
+            channel.send({"system": [problem.errno, problem.strerror or str(problem), problem.filename]})
         except Exception as problem:
             channel.send({"refused": last_words(problem)})
 
