@@ -92,7 +92,8 @@ class OnnxSegment:
 class TvmSegment:
     """A TVM module: `files` by what they are (text, json, params, library).
 
-    `inputs`: tensor -> its name in the module; `outputs`: tensor -> its number among the module's results.
+    `inputs`: tensor -> its name in the module; `outputs`: tensor -> its number among the module's results. `c`: how to
+    call it where it is C, as for an ONNX part.
     """
 
     dialect: str
@@ -100,6 +101,7 @@ class TvmSegment:
     inputs: Mapping[str, Place]
     outputs: Mapping[str, Place]
     build: Mapping[str, Any]
+    c: Mapping[str, Any] = field(default_factory=dict)
 
 
 Segment = CaffeSegment | OnnxSegment | TvmSegment
@@ -170,6 +172,10 @@ def _place(place: Place) -> dict[str, Any]:
     return {"blob": place.blob, "shape": list(place.shape), **stored}
 
 
+def _called(c: Mapping[str, Any]) -> dict[str, Any]:
+    return {"c": dict(c)} if c else {}
+
+
 def _segment(segment: Segment) -> dict[str, Any]:
     if isinstance(segment, OnnxSegment):
         return {
@@ -177,7 +183,7 @@ def _segment(segment: Segment) -> dict[str, Any]:
             "file": segment.file,
             "inputs": dict(segment.inputs),
             "outputs": dict(segment.outputs),
-            **({"c": dict(segment.c)} if segment.c else {}),
+            **_called(segment.c),
         }
     if isinstance(segment, TvmSegment):
         return {
@@ -187,6 +193,7 @@ def _segment(segment: Segment) -> dict[str, Any]:
             "build": dict(segment.build),
             "inputs": _places(segment.inputs),
             "outputs": _places(segment.outputs),
+            **_called(segment.c),
         }
     return {
         "kind": "caffe",
@@ -235,7 +242,7 @@ def _read_segments(segments: Sequence[Any]) -> Iterator[Segment]:
             inputs, outputs = ({name: _read_place(p) for name, p in s[key].items()} for key in ("inputs", "outputs"))
             if s["kind"] == "tvm":
                 files = {what: _plain(name) for what, name in s["files"].items()}
-                yield TvmSegment(s["dialect"], files, inputs, outputs, dict(s["build"]))
+                yield TvmSegment(s["dialect"], files, inputs, outputs, dict(s["build"]), dict(s.get("c", {})))
                 continue
             yield CaffeSegment(_plain(s["prototxt"]), _plain(s["caffemodel"]), inputs, outputs)
         else:

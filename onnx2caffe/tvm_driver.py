@@ -150,11 +150,12 @@ class _Exporting:
                     tvm.build(self._target, self._options.opt_level)
                 self._options.progress("writing")
                 with writing(self._folder):
-                    files = self._write(tvm, staging.path, library)
+                    files, called = self._write(tvm, staging.path, library), {}
                     if self._is_c and self._options.compile:
                         code, proof = self._c(tvm, translation, staging.path, proof)
                         files |= code.files | ccode.write_build_files(staging.path, self._name, [code])
-                    export = self._map(tvm, translation, staging.path, files)
+                        called = code.to_json()
+                    export = self._map(tvm, translation, staging.path, files, called)
             staging.commit(list(export.files), self._map_name)
         return TvmExport(
             self._options.dialect,
@@ -290,10 +291,13 @@ class _Exporting:
         tvm.write(folder / stem, folder / library if library else None, self._cc or None)
         return files
 
-    def _map(self, tvm: Tvm, translation: Translation, folder: Path, files: Mapping[str, str]) -> ExportMap:
-        """Write map.json, after all other files."""
+    def _map(
+        self, tvm: Tvm, translation: Translation, folder: Path, files: Mapping[str, str], called: Mapping[str, Any]
+    ) -> ExportMap:
+        """Write map.json, after all other files; `called`: how to call the C."""
         loaded = translation.loaded
-        segment = TvmSegment(self._options.dialect, files, *_places(loaded, translation.emitted), self._build(tvm))
+        places = _places(loaded, translation.emitted)
+        segment = TvmSegment(self._options.dialect, files, *places, self._build(tvm), called)
         export = ExportMap(
             tool=TOOL,
             target="tvm",

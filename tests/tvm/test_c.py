@@ -14,8 +14,9 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 import onnx2caffe
-from onnx2caffe import ccode, cli
+from onnx2caffe import ccode, cli, mapfile
 from onnx2caffe.errors import NumbersDiffer, Unsupported
+from onnx2caffe.mapfile import TvmSegment
 from onnx2caffe.runtimes import c as runtime
 from onnx2caffe.runtimes.tvm import Tvm
 from onnx2caffe.tvm import csource
@@ -165,6 +166,9 @@ def test_inputs_that_nothing_reads_are_no_arguments(tmp_path: Path, running) -> 
     onnx.save(onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["": 18]> net {text}'), path)
     export = onnx2caffe.export_tvm(path, tmp_path / "out", target="c", outputs=["z"])
     assert "int net_run(const float *in_b, float *out_z);" in export.files["header"].read_text()
+    (segment,) = mapfile.read(export.map_file).segments
+    assert isinstance(segment, TvmSegment)
+    assert segment.c == {"header": "net.h", "function": "net_run", "arguments": {"in_b": "b", "out_z": "z"}}
 
 
 def test_without_a_compiler_it_is_said(model: Path, tmp_path: Path, running, monkeypatch) -> None:
