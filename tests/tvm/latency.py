@@ -36,7 +36,7 @@ MODELS = {
     "mobilenetv2": "mobilenetv2_op11",
     "nanodet": "nanodet_m_416_op11",
     "yolov5n": "yolov5n_v61_op12",
-    "unet": "unet_bilinear_op11",
+    "unet": "unet_convtranspose_op11",  # of the three UNets the one that both importers read
 }
 BAR = 1.05
 OPT_LEVEL = 3
