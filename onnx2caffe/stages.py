@@ -33,7 +33,7 @@ def plain_name(name: str) -> str:
 
     """
     if not name.strip(".") or any(mark in name for mark in "/\\\0"):
-        raise UsageError(f"--name {name!r} is no file name", "give a name without path separators")
+        raise UsageError(f"{name!r} is no file name", "--name NAME, without path separators, names the files")
     return name
 
 

@@ -254,6 +254,8 @@ def infer(
 def _resized(data: onnx.TypeProto, scales: np.ndarray[Any, Any]) -> onnx.TypeProto:
     """The type of data resized by scales: the product is rounded down in float32, as onnxruntime does."""
     sizes = np.asarray([d.dim_value for d in data.tensor_type.shape.dim], np.float32)
+    if not np.isfinite(scales).all():
+        raise Opaque(f"its scales are {scales.tolist()}")
     return helper.make_tensor_type_proto(data.tensor_type.elem_type, np.floor(sizes * scales).astype(int).tolist())
 
 

@@ -164,10 +164,8 @@ def _loaded(
 
     results = [_output(walk, name, scope) for name in every]
     model = _model(graph.name, [values[i.name] for i in user_inputs if i.name in needed], results, builder.nodes)
-    if any(t != ir.DataType.DOUBLE for t in scope.types.values()):
-        notes.append(Note("note", "float16 tensors are read as float32"))
-    if ir.DataType.DOUBLE in scope.types.values():
-        notes.append(Note("note", "float64 tensors are read as float32"))
+    for kind in sorted({dtype.numpy().name for dtype in scope.types.values()}):
+        notes.append(Note("note", f"{kind} tensors are read as float32"))
     return Loaded(
         model,
         notes,

@@ -244,7 +244,7 @@ def _outputs(face: Interface) -> list[str]:
 
 
 def _private(face: Interface) -> str:
-    inputs = "\n".join(f"    void *{_field(number)};" for number in range(len(face.inputs)))
+    inputs = "\n".join(f"    void *{_field(number)};" for number in range(len(face.inputs))) or "    char none;"
     outputs = "\n".join(f"    void *{name};" for name in _outputs(face))
     prefix = f"tvmgen_{face.name}"
     return f"""\
@@ -274,7 +274,7 @@ int32_t {prefix}_run(struct {prefix}_inputs *inputs, struct {prefix}_outputs *ou
 
 def _entry(face: Interface) -> str:
     prefix = f"tvmgen_{face.name}"
-    inputs = ", ".join(f"(void *){a.name}" for a in face.inputs)
+    inputs = ", ".join(f"(void *){a.name}" for a in face.inputs) or "0"
     outputs = ", ".join(face.outputs[number].name for number in sorted({*face.same}))
     copies = [
         f"    memcpy({a.name}, {face.outputs[first].name}, sizeof *{a.name} * {face.name}_{a.name}_size);\n"

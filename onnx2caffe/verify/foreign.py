@@ -53,21 +53,27 @@ class UserGraph:
 
 
 def _port(value: onnx.ValueInfoProto, given: Shape | None) -> Port:
-    tensor = value.type.tensor_type
-    dims = [max(d.dim_value, 0) for d in tensor.shape.dim]  # Paddle writes -1 for a free one
-    if given is not None and len(given) == len(dims) and all(d in (0, g) for d, g in zip(dims, given, strict=True)):
+    dims = _dims(value)
+    if given is not None and len(given) == len(dims) and all(d in (None, g) for d, g in zip(dims, given, strict=True)):
         dims = list(given)
-    if not all(dims):
+    shape = tuple(d for d in dims if d is not None)
+    if len(shape) < len(dims):
         raise UsageError(
             f"input {value.name!r} leaves dimensions free: {_written(value)}",
-            f"--input-shape {value.name}:{','.join(str(d or 'N') for d in dims)}",
+            f"--input-shape {value.name}:{','.join('N' if d is None else str(d) for d in dims)}",
         )
-    return Port(value.name, tuple(dims), str(onnx.helper.tensor_dtype_to_np_dtype(tensor.elem_type)))
+    return Port(value.name, shape, str(onnx.helper.tensor_dtype_to_np_dtype(value.type.tensor_type.elem_type)))
+
+
+def _dims(value: onnx.ValueInfoProto) -> list[int | None]:
+    """The sizes, None for a free one, for which Paddle writes -1."""
+    dims = value.type.tensor_type.shape.dim
+    return [d.dim_value if d.HasField("dim_value") and d.dim_value >= 0 else None for d in dims]
 
 
 def _written(value: onnx.ValueInfoProto) -> str:
-    dims = value.type.tensor_type.shape.dim
-    return f"[{', '.join(d.dim_param or (str(d.dim_value) if d.dim_value > 0 else '?') for d in dims)}]"
+    dims = zip(value.type.tensor_type.shape.dim, _dims(value), strict=True)
+    return f"[{', '.join(d.dim_param or ('?' if size is None else str(size)) for d, size in dims)}]"
 
 
 def _input_blobs(names: Sequence[str], net: Net) -> dict[str, str]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import onnx
+import onnx.parser
 import pytest
 
 import onnx2caffe
@@ -29,6 +31,15 @@ def test_a_dialect_needs_no_net(dialect, cli, model, running) -> None:
     report = json.loads(ran.out)
     assert {(row["tensor"], row["runtime"]) for row in report["rows"]} == {(name, dialect) for name in TENSORS}
     assert report["unmapped"] == report["notes"] == []
+
+
+def test_a_size_of_0_is_no_free_one(cli, tmp_path, running) -> None:
+    running("relay")
+    text = '<ir_version: 8, opset_import: ["": 17]> net (float[0,3] x) => (float[0,3] y) { y = Relu(x) }'
+    onnx.save(onnx.parser.parse_model(text), tmp_path / "net.onnx")
+    ran = cli("compare", tmp_path / "net.onnx", "--runtime", "relay")
+    assert ran.code == 0
+    assert "0×3" in ran.out
 
 
 def test_all_side_by_side(cli, model, net, pycaffe, running) -> None:

@@ -269,6 +269,18 @@ def test_free_dimensions_are_named_all_at_once() -> None:
     assert [o.shape for o in loaded.outputs] == [(2, 3, 4, 5), (1, 7)]
 
 
+@pytest.mark.parametrize("kind", ["float16", "bfloat16", "double"])
+def test_narrowed_types_are_called_by_name(kind: str) -> None:
+    (note,) = from_proto(parsed(f"g ({kind}[2] x) => ({kind}[2] y) {{ y = Relu (x) }}")).notes
+    assert note.text == f"{kind.replace('double', 'float64')} tensors are read as float32"
+
+
+def test_a_scale_that_is_no_number_stops() -> None:
+    text = "g (float[1, 2, 3, 3] x) => (float y) <float[4] s = {1, 1, 2, nan}> { y = Resize (x, , s) }"
+    (node,) = from_proto(parsed(text)).model.graph
+    assert node.meta["opaque"] == "its scales are [1.0, 1.0, 2.0, nan]"
+
+
 def test_a_symbol_fixed_once_is_fixed_everywhere() -> None:
     proto = parsed("g (float[N, H] x, float[N, H] z) => (float y) { y = Add (x, z) }")
     assert from_proto(proto, input_shapes={"x": (2, 5)}).inputs[1].shape == (2, 5)

@@ -171,6 +171,18 @@ def test_inputs_that_nothing_reads_are_no_arguments(tmp_path: Path, running) -> 
     assert segment.c == {"header": "net.h", "function": "net_run", "arguments": {"in_b": "b", "out_z": "z"}}
 
 
+def test_without_inputs_it_is_c99_too(tmp_path: Path, running) -> None:
+    running("relay")
+    if shutil.which("gcc") is None:
+        pytest.skip("apt-get install gcc")
+    path = tmp_path / "net.onnx"
+    text = "() => (float[2] y) <float[2] c = {1, 2}> { y = Identity(c) }"
+    onnx.save(onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["": 18]> net {text}'), path)
+    export = onnx2caffe.export_tvm(path, tmp_path / "out", target="c")
+    command = ["gcc", "-std=c99", "-pedantic-errors", "-fsyntax-only", export.files["c"]]
+    subprocess.run(command, check=True)
+
+
 def test_without_a_compiler_it_is_said(model: Path, tmp_path: Path, running, monkeypatch) -> None:
     running("relay")
     monkeypatch.setattr(runtime, "compiler", lambda: None)
