@@ -1,7 +1,7 @@
 """Every error a user can meet, in one place.
 
     Onnx2CaffeError            exit code, message, hint
-    ├── UsageError        (2)  wrong arguments, or a folder that may not be written
+    ├── UsageError        (2)  wrong arguments, a folder that may not be written, no room to write
     ├── UnreadableFile    (2)  not readable as ONNX / prototxt / caffemodel
     ├── Unsupported       (3)  read, but something in it stops the conversion
     │   ├── FreeDimension      a dimension nobody fixed

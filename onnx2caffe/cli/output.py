@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import shutil
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -11,7 +12,7 @@ from typing import Any, TextIO
 
 from onnx2caffe.errors import Onnx2CaffeError
 
-__all__ = ["aside", "complain", "error_json", "printable", "progress", "say", "say_json", "table"]
+__all__ = ["aside", "complain", "error_json", "let_go", "printable", "progress", "say", "say_json", "table"]
 
 
 def printable(text: str) -> str:
@@ -29,8 +30,16 @@ def say(text: str) -> None:
 
 
 def aside(text: str) -> None:
-    """Print lines to standard error."""
-    sys.stderr.write(_lines(text) + "\n")
+    """Print lines to standard error. Where it takes none, what was done stays done: they go nowhere."""
+    try:
+        sys.stderr.write(_lines(text) + "\n")
+    except OSError:
+        let_go(sys.stderr)
+
+
+def let_go(stream: TextIO) -> None:
+    """Let what a stream does not take go nowhere, else Python complains at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def say_json(value: Any) -> None:

@@ -18,8 +18,9 @@ _SOCS = ("hi3516cv500", "hi3516dv300", "hi3516av300", "hi3519av100", "hi3559av10
 _MACHINES = ("host (default)", *_SOCS, "armhf", "aarch64", "opencl", "mali", "c")
 _SEVERITIES = ("refused", "wrong", "unproven", "slow")
 _EXIT_CODES = (
-    "exit codes: 0 fine; 1 numbers differ or a requirement fails; 2 wrong usage or unreadable file; 3 the model cannot "
-    "be converted or onnxruntime cannot run it; 4 a runtime or layer type is missing; 130 interrupted"
+    "exit codes: 0 fine; 1 numbers differ or a requirement fails; 2 wrong usage, an unreadable file, no room to write; "
+    "3 the model cannot be converted or onnxruntime cannot run it; 4 a runtime or layer type is missing; "
+    "130, 143 interrupted"
 )
 
 

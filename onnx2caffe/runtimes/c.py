@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
@@ -10,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from onnx2caffe.errors import RuntimeCrash
-from onnx2caffe.runtimes import interpreter
+from onnx2caffe.runtimes import disk, interpreter
 from onnx2caffe.runtimes.base import Array
 from onnx2caffe.runtimes.process import Process
 
@@ -31,6 +32,7 @@ class CLibrary:
         """Compile the sources with `cc` and load the function.
 
         Raises:
+            UsageError: the disk has no room for it.
             RuntimeCrash: they do not compile or load.
 
         """
@@ -38,9 +40,11 @@ class CLibrary:
         self._cc = cc
         library = Path(self._folder.name) / "library.so"
         command = [cc, *_FLAGS, "-o", str(library), *(str(source.absolute()) for source in sources), "-lm"]
-        ran = subprocess.run(command, capture_output=True, text=True, check=False)
+        environment = {**os.environ, **disk.PLAIN_WORDS}
+        ran = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
         if ran.returncode:
             self._folder.cleanup()
+            disk.check(ran.stderr)
             errors = [line for line in ran.stderr.splitlines() if "error" in line] or ran.stderr.splitlines()
             raise RuntimeCrash(f"{cc} does not compile the C: {errors[0] if errors else ran.returncode}")
         python = Path(sys.executable)

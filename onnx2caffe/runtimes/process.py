@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import signal
 import struct
 import subprocess
@@ -44,20 +45,23 @@ class Process:
 
         """
         self._package = package
-        self._log = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115 - closed with the process it logs
+        self._log = _log()
+        scratch = tempfile.TemporaryDirectory(prefix="onnx2caffe-", ignore_cleanup_errors=True)
         try:
             self._process = subprocess.Popen(
                 [str(python), str(_SCRIPTS / script[0]), *script[1:]],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=self._log,  # a pipe that nobody reads would fill up
-                env=variables,
+                env={**variables, "TMPDIR": scratch.name},
                 start_new_session=True,  # Ctrl-C is for the parent, which then ends this process
             )
         except OSError as problem:
             self._log.close()
+            scratch.cleanup()
             raise RuntimeMissing(f"cannot run {python}: {problem.strerror}", hint) from None
-        self.end = weakref.finalize(self, _ended, self._process, self._process.stdin, self._process.stdout, self._log)
+        streams = (self._process.stdin, self._process.stdout, self._log)
+        self.end = weakref.finalize(self, _ended, self._process, scratch, *streams)
         try:
             self._skip_to_greeting()
             self.hello = self.receive()[0]
@@ -149,9 +153,22 @@ class Process:
             raise self.died(self._process.wait())
 
 
-def _ended(process: subprocess.Popen[bytes], *streams: IO[bytes] | None) -> None:
-    process.kill()
+def _log() -> IO[bytes]:
+    """A file for what a process says: in memory where there is such a thing, as a full disk must be told too."""
+    if hasattr(os, "memfd_create"):
+        return os.fdopen(os.memfd_create("log"), "w+b", buffering=0)
+    return tempfile.TemporaryFile(buffering=0)
+
+
+def _ended(
+    process: subprocess.Popen[bytes], scratch: tempfile.TemporaryDirectory[str], *streams: IO[bytes] | None
+) -> None:
+    if process.poll() is None:
+        with contextlib.suppress(AttributeError, OSError):  # Windows has no groups
+            os.killpg(process.pid, signal.SIGKILL)  # the compilers that it started too
+        process.kill()
     process.wait()
+    scratch.cleanup()
     for stream in filter(None, streams):
         with contextlib.suppress(BrokenPipeError):  # what was left in the buffer has no reader any more
             stream.close()

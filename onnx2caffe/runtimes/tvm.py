@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from onnx2caffe.errors import RuntimeCrash, RuntimeMissing, Unsupported, UsageError
-from onnx2caffe.runtimes import interpreter
+from onnx2caffe.runtimes import disk, interpreter
 from onnx2caffe.runtimes.base import Array
 from onnx2caffe.runtimes.process import Process
 from onnx2caffe.runtimes.setup.tvm import environment_python
@@ -86,7 +86,7 @@ class Tvm:
         """
         self.name = dialect
         self.python = python
-        own = {"TOPHUB_LOCATION": "NONE"}  # else every build tries to download schedules
+        own = {"TOPHUB_LOCATION": "NONE", **disk.PLAIN_WORDS}  # else every build tries to download schedules
         self._variables = {**(interpreter.environment() if variables is None else variables), **own}
         self._worker: _Worker | None = None
         self._hello = self._started().hello
@@ -160,6 +160,7 @@ class Tvm:
 
         Raises:
             RuntimeCrash: it does not link.
+            UsageError: a compiler or tar has no room on a disk.
             OSError: the system refuses a file.
 
         """
@@ -201,7 +202,12 @@ class Tvm:
         worker = self._started()
         try:
             answer, results = worker.ask(header, arrays)
-        except _Refusal:
+        except _Refusal as problem:
+            disk.check(problem.message)
+            raise
+        except RuntimeCrash as problem:
+            self.close()
+            disk.check(problem.message)
             raise
         except BaseException:  # the stream may stand in the middle of a frame
             self.close()

@@ -299,6 +299,17 @@ class TestOthers:
         assert done.stderr.count("\n") == 1
         assert done.stderr.startswith("error: ")
 
+    @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
+    @pytest.mark.parametrize("where", ["2> /dev/full", "2>&-", ">&-", "<&- >&- 2>&-"])
+    def test_what_cannot_be_said_undoes_nothing(self, model, tmp_path, where):
+        """A note is said of each export; a wrong path stays what it is."""
+        program = f"{sys.executable} -m onnx2caffe"
+        command = f"{program} convert {model} -o {tmp_path}/out --no-proof --input x=0.5 {where}"
+        assert subprocess.run(["bash", "-c", command], stdout=subprocess.DEVNULL, check=False).returncode == 0
+        assert (tmp_path / "out" / "classifier.map.json").exists()
+        command = f"{program} inspect nowhere.onnx {where}"
+        assert subprocess.run(["bash", "-c", command], capture_output=True, check=False).returncode == 2
+
     def test_printable(self):
         assert printable("a\x1b[2Jb\u202ec\ud800") == "a\\x1b[2Jb\\u202ec\\ud800"
         assert printable("層1") == "層1"

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from onnx2caffe.tvm.registry import DIALECTS
 from tests.hostile.conftest import whole_or_nothing
 from tests.verify.models import save
 
@@ -21,13 +24,13 @@ from onnx2caffe.cli import main
 honest, left = pathlib.Path.replace, [int(sys.argv[1])]
 def replace(self, target):
     if left[0] == 0:
-        os.kill(os.getpid(), signal.SIGKILL)
+        os.kill(os.getpid(), int(sys.argv[2]))
     left[0] -= 1
     return honest(self, target)
 pathlib.Path.replace = replace
-sys.exit(main(sys.argv[2:]))
+sys.exit(main(sys.argv[3:]))
 """
-"""Converts, and is killed where it would move one more file into place than its first argument says."""
+"""Converts, and gets a signal where it would move one more file into place than its first argument says."""
 
 
 def names(folder: Path) -> list[str]:
@@ -118,12 +121,88 @@ def test_a_full_disk(cli, tmp_path, small_disk):
     assert not (small_disk / "new").exists()
 
 
-def run_killed(model: Path, folder: Path, moves: int) -> None:
+@pytest.fixture
+def script(tmp_path):
+    """Writes a program of shell commands."""
+
+    def write(name: str, text: str) -> Path:
+        path = tmp_path / "bin" / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(f"#!/bin/sh\n{text}\n")
+        path.chmod(0o755)
+        return path
+
+    return write
+
+
+NO_ROOM = "echo '/usr/bin/ld: final link failed: No space left on device' >&2; exit 1"
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_a_disk_that_is_full_where_a_compiler_writes(cli, model, tmp_path, dialect, script, running):
+    running(dialect)
+    cc = script("cc", NO_ROOM)
+    ran = cli("tvm", model, "-o", "out", "--dialect", dialect, "--no-compare", "--cc", cc)
+    assert ran.code == 2
+    assert "error: cannot write: " in ran.err
+    assert "No space left on device" in ran.err
+    assert tempfile.gettempdir() in ran.err
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_disk_that_is_full_where_c_is_compiled(cli, model, tmp_path, script, running, monkeypatch):
+    running("relay")
+    monkeypatch.setenv("PATH", f"{script('gcc', NO_ROOM).parent}:{os.environ['PATH']}")
+    ran = cli("tvm", model, "-o", "out", "--target", "c")
+    assert (ran.code, "cannot write: " in ran.err) == (2, True)
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("target", ["host", "aarch64"])
+def test_a_disk_that_fills_up_under_a_worker(cli, model, small_disk, running, target, monkeypatch):
+    """LLVM ends its process then, after words that the disk must not be needed for."""
+    running("relay")
+    (small_disk / "filler").write_bytes(bytes(60 << 10))
+    monkeypatch.setattr(tempfile, "tempdir", str(small_disk))
+    ran = cli("tvm", model, "-o", "out", "--no-compare", "--target", target)
+    assert ran.code == 2
+    assert "No space left on device" in ran.err
+    assert [path.name for path in small_disk.iterdir()] == ["filler"]
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_stopped_while_a_compiler_runs(model, tmp_path, script, running, number):
+    """Neither the worker nor the compiler that it started goes on; both signals of two are one."""
+    running("relay")
+    alive = tmp_path / "alive"
+    os.mkfifo(alive)
+    cc = script("cc", f'exec 3> "{alive}"; echo $PPID >&3; sleep 600')
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    words = ["tvm", str(model), "-o", str(tmp_path / "out"), "--no-compare", "--cc", str(cc)]
+    command = [sys.executable, "-m", "onnx2caffe", *words]
+    environment = {**os.environ, "TMPDIR": str(temporary)}
+    exporting = subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True)
+    with alive.open() as compiler:
+        worker = int(compiler.readline())
+        exporting.send_signal(number)
+        exporting.send_signal(number)
+        assert exporting.communicate()[1] == f"error: interrupted ({number.name})\n"
+        assert exporting.returncode == 128 + number
+        assert compiler.read() == ""  # its end, also that of what it started
+    with pytest.raises(ProcessLookupError):
+        os.kill(worker, 0)
+    assert not (tmp_path / "out").exists()
+    assert not [*temporary.iterdir()]
+
+
+def run_killed(model: Path, folder: Path, moves: int, number: int = signal.SIGKILL) -> int:
     words = [
         sys.executable,
         "-c",
         KILLED,
         str(moves),
+        str(int(number)),
         "convert",
         str(model),
         "-o",
@@ -132,7 +211,7 @@ def run_killed(model: Path, folder: Path, moves: int) -> None:
         "net",
         *UNPROVED,
     ]
-    assert subprocess.run(words, capture_output=True, check=False).returncode == -9
+    return subprocess.run(words, capture_output=True, check=False).returncode
 
 
 @pytest.mark.parametrize("moves", [0, 1, 2])
@@ -142,13 +221,18 @@ def test_killed_between_two_files(cli, model, tmp_path, moves, over):
     other = save("decoder", tmp_path)
     if over:
         assert cli("convert", other, "-o", out, "--name", "net", *UNPROVED).code == 0
-    run_killed(model, out, moves)
+    assert run_killed(model, out, moves) == -9
     assert not whole_or_nothing(out)
     assert cli("convert", model, "-o", out, "--name", "net", *UNPROVED).code == 0
     assert whole_or_nothing(out)
     assert (
         names(out) == sorted(path.name for path in out.iterdir()) == ["net.caffemodel", "net.map.json", "net.prototxt"]
     )
+
+
+def test_stopped_before_the_first_file(model, tmp_path):
+    assert run_killed(model, tmp_path / "out", 0, signal.SIGTERM) == 128 + signal.SIGTERM
+    assert not (tmp_path / "out").exists()
 
 
 def test_two_models_into_one_folder_at_once(tmp_path):
