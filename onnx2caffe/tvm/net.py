@@ -205,6 +205,30 @@ class Net(abc.ABC):
         """|x|, without the operator that TVM's generator of C lacks."""
         return x if np.dtype(x.dtype).kind in "bu" else self("maximum", x, self("negative", x))
 
+    def greater(self, a: Value, b: Value) -> Value:
+        """The greater of two numbers, NaN where one of them is."""
+        return self._extreme("maximum", a, b)
+
+    def lesser(self, a: Value, b: Value) -> Value:
+        """The lesser of two numbers, NaN where one of them is."""
+        return self._extreme("minimum", a, b)
+
+    def relu(self, x: Value) -> Value:
+        """The greater of 0 and x; TVM's own loses a NaN (facts/tvm.md T10)."""
+        return self.greater(self.like(0, x), x)
+
+    def _extreme(self, fn: str, a: Value, b: Value) -> Value:
+        """TVM takes the second operand where the two do not compare, so a constant comes first: it is no NaN."""
+        first, second = (b, a) if a.array is None and b.array is not None else (a, b)
+        found = self(fn, first, second)
+        if np.dtype(a.dtype).kind != "f" or (first.array is not None and not np.isnan(first.array).any()):
+            return found
+        return self.unless_nan(first, found)
+
+    def unless_nan(self, x: Value, found: Value) -> Value:
+        """`found`, but NaN where `x` is."""
+        return self("where", self("isnan", x, dtype="bool"), x, found, dtype=x.dtype)
+
     def conv(self, fn: str, x: Value, weight: Value, shape: Shape, **attrs: Any) -> Value:
         """A convolution of any kind, its weight with the kernel behind two axes of channels."""
         return self(fn, x, weight, shape=shape, **attrs)

@@ -13,11 +13,14 @@ __all__ = ["above", "below", "exponential", "ramp", "softplus_of", "softsign_of"
 
 @emits(BOTH, "Clip")
 def clip(op: Op, net: Net) -> Value:
-    """The greater of `x` and the lower bound, then the lesser: where the bounds cross, the upper one wins."""
+    """The greater of `x` and the lower bound, then the lesser: where the bounds cross, the upper one wins.
+
+    TVM takes the second operand where the two do not compare: so a NaN stays, and a bound that is one bounds nothing.
+    """
     x = op.value()
     for index, fn in ((1, "maximum"), (2, "minimum")):
         bound = op.optional(index)
-        x = x if bound is None else net(fn, x, bound)
+        x = x if bound is None else net(fn, bound, x)
     return x
 
 
@@ -50,7 +53,7 @@ def celu(op: Op, net: Net) -> Value:
     if alpha == 0:
         raise Refused("alpha = 0")
     curve = exponential(net, net("divide", x, net.like(alpha, x)), alpha)
-    return net("add", net("nn.relu", x), net("minimum", curve, net.like(0, x)))
+    return net("add", net.relu(x), net.lesser(curve, net.like(0, x)))
 
 
 @emits(BOTH, "Softplus")
@@ -138,7 +141,7 @@ def exponential(net: Net, x: Value, alpha: float) -> Value:
 def softplus_of(net: Net, x: Value) -> Value:
     """`max(x, 0) + log(1 + exp(-|x|))`."""
     tail = net("exp", net("negative", net.absolute(x)))
-    return net("add", net("nn.relu", x), net("log", net("add", tail, net.like(1, x))))
+    return net("add", net.relu(x), net("log", net("add", tail, net.like(1, x))))
 
 
 def softsign_of(net: Net, x: Value) -> Value:
@@ -149,4 +152,4 @@ def softsign_of(net: Net, x: Value) -> Value:
 def ramp(net: Net, x: Value, slope: float, offset: float) -> Value:
     """`slope · x + offset` between 0 and 1."""
     line = net("add", net("multiply", x, net.like(slope, x)), net.like(offset, x))
-    return net("minimum", net("maximum", line, net.like(0, x)), net.like(1, x))
+    return net.lesser(net.greater(line, net.like(0, x)), net.like(1, x))

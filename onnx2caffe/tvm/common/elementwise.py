@@ -21,14 +21,11 @@ _SAME = {
     "Log": "log",
     "Mul": "multiply",
     "Neg": "negative",
-    "Relu": "nn.relu",
     "Sigmoid": "sigmoid",
-    "Sign": "sign",
     "Sqrt": "sqrt",
     "Sub": "subtract",
     "Tanh": "tanh",
 }
-_CHAINED = {"Max": "maximum", "Mean": "add", "Min": "minimum", "Sum": "add"}
 
 
 @emits(BOTH, *_SAME)
@@ -49,11 +46,31 @@ def divide(op: Op, net: Net) -> Value:
     return net("divide", *op.values)
 
 
-@emits(BOTH, *_CHAINED)
-def _chained(op: Op, net: Net) -> Value:
+@emits(BOTH, "Sum", "Mean")
+def total(op: Op, net: Net) -> Value:
     """Any number of operands, two by two."""
-    total = reduce(partial(net, _CHAINED[op.type]), op.values)
-    return net("divide", total, net.like(len(op), total)) if op.type == "Mean" else total
+    found = reduce(partial(net, "add"), op.values)
+    return net("divide", found, net.like(len(op), found)) if op.type == "Mean" else found
+
+
+@emits(BOTH, "Max", "Min")
+def extreme(op: Op, net: Net) -> Value:
+    """Any number of operands, two by two."""
+    return reduce(net.greater if op.type == "Max" else net.lesser, op.values)
+
+
+@emits(BOTH, "Relu")
+def relu(op: Op, net: Net) -> Value:
+    """`maximum`, which keeps a NaN."""
+    return net.relu(op.value())
+
+
+@emits(BOTH, "Sign")
+def sign(op: Op, net: Net) -> Value:
+    """-1, 0 or 1; TVM says 0 of a NaN."""
+    x = op.value()
+    found = net("sign", x)
+    return found if np.dtype(x.dtype).kind != "f" else net.unless_nan(x, found)
 
 
 @emits(BOTH, "Abs")

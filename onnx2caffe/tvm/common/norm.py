@@ -87,7 +87,7 @@ def lp_normalization(op: Op, net: Net) -> Value:
     sizes = net.absolute(x) if op.attribute("p") == 1 else net("multiply", x, x)
     total = net("sum", sizes, shape=one, axis=[axis], keepdims=True)
     norm = total if op.attribute("p") == 1 else net("sqrt", total)
-    return net("divide", x, net("maximum", norm, net.like(float(np.finfo(np.float32).tiny), x)))
+    return net("divide", x, net.greater(norm, net.like(float(np.finfo(np.float32).tiny), x)))
 
 
 @emits(BOTH, "LRN")

@@ -201,7 +201,7 @@ def _affine(net: Net, x: Value, alpha: float, beta: float) -> Value:
 _FUNCTIONS: Mapping[str, Callable[..., Value]] = {
     "Sigmoid": lambda net, x: net("sigmoid", x),
     "Tanh": lambda net, x: net("tanh", x),
-    "Relu": lambda net, x: net("nn.relu", x),
+    "Relu": lambda net, x: net.relu(x),
     "Softplus": softplus_of,
     "Softsign": softsign_of,
     "LeakyRelu": lambda net, x, alpha: below(net, x, 0, net("multiply", x, net.like(alpha, x)), x),

@@ -10,5 +10,6 @@ __all__: list[str] = []
 
 @emits("relax", "LeakyRelu")
 def leaky_relu(op: Op, net: Net) -> Value:
-    """`nn.leakyrelu`, of any slope."""
-    return net("nn.leakyrelu", op.value(), alpha=op.attribute("alpha"))
+    """`nn.leakyrelu`; with a slope of 0 it would lose a NaN."""
+    x, alpha = op.value(), op.attribute("alpha")
+    return net("nn.leakyrelu", x, alpha=alpha) if alpha else net.relu(x)

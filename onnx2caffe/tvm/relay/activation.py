@@ -10,5 +10,6 @@ __all__: list[str] = []
 
 @emits("relay", "LeakyRelu")
 def leaky_relu(op: Op, net: Net) -> Value:
-    """`nn.leaky_relu`, of any slope."""
-    return net("nn.leaky_relu", op.value(), alpha=op.attribute("alpha"))
+    """`nn.leaky_relu`; with a slope of 0 it would lose a NaN."""
+    x, alpha = op.value(), op.attribute("alpha")
+    return net("nn.leaky_relu", x, alpha=alpha) if alpha else net.relu(x)

@@ -1,0 +1,82 @@
+"""A NaN in an operand of an elementwise op comes out where onnxruntime has it (facts/tvm.md T10); also in C."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from onnx2caffe.runtimes import c as runtime
+from onnx2caffe.runtimes.tvm import quick_target
+from onnx2caffe.tvm.registry import DIALECTS
+from tests.ops.harness import Array, Case, In, build, constant, difference, reference, sample
+from tests.tvm.harness import emitted, run
+from tests.tvm.test_c_ops import ran
+
+X = (2, 3, 4)
+CASES = [
+    Case("Relu", 14, (X,)),
+    Case("Clip", 13, (X, np.array(0, np.float32), np.array(6, np.float32)), id="Clip"),
+    Case("Clip", 13, (X, None, np.array(0.5, np.float32)), id="Clip-above"),
+    Case("Clip", 13, (X, In(()), In(())), id="Clip-computed"),
+    Case("Max", 13, (X, X)),
+    Case("Max", 13, (X, constant(3, 1))),
+    Case("Max", 13, (constant(3, 1), X, X)),
+    Case("Min", 13, (X, (3, 1))),
+    Case("Min", 13, (constant(3, 1), X)),
+    Case("Abs", 13, (X,)),
+    Case("Sign", 13, (X,)),
+    Case("LeakyRelu", 16, (X,), {"alpha": 0.0}),
+    Case("LeakyRelu", 16, (X,), {"alpha": 0.1}),
+    Case("PRelu", 16, (X, constant(3, 1))),
+    Case("Elu", 6, (X,)),
+    Case("Selu", 6, (X,)),
+    Case("Celu", 12, (X,)),
+    Case("HardSigmoid", 6, (X,)),
+    Case("HardSwish", 14, (X,)),
+    Case("Softplus", 1, (X,)),
+    Case("ThresholdedRelu", 10, (X,)),
+    Case("Shrink", 9, (X,)),
+]
+
+
+def poisoned(case: Case) -> Iterator[dict[str, Array]]:
+    """Feeds with a NaN in each input in turn; none as a bound, which onnxruntime reads as no bound."""
+    feeds = sample(case, build(case), 0)
+    for name, value in feeds.items():
+        if not value.ndim:
+            continue
+        bad = value.copy()
+        bad.flat[bad.size // 3] = np.nan
+        yield {**feeds, name: bad}
+
+
+def check(case: Case, feeds: dict[str, Array], result: Array) -> None:
+    expected = reference(build(case), feeds)["y0"]
+    lost = np.isnan(expected) != np.isnan(result)
+    assert not lost.any(), f"{lost.sum()} of {np.isnan(expected).sum()} lost or won"
+    assert difference(np.nan_to_num(expected), np.nan_to_num(result)) <= case.tolerance
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+@pytest.mark.parametrize("case", [pytest.param(case, id=case.name()) for case in CASES])
+def test_nan_stays(case: Case, dialect: str, running) -> None:
+    feeds, tvm = list(poisoned(case)), running(dialect)
+    loaded, program = emitted(build(case), dialect)
+    for feed, (result,) in zip(feeds, run(tvm, loaded, program, feeds), strict=True):
+        check(case, feed, result)
+    tvm.build(quick_target(dialect), 3)
+    for feed in feeds:
+        check(case, feed, tvm.run(list(feed.values()))[0])
+
+
+@pytest.mark.parametrize("case", [pytest.param(case, id=case.name()) for case in CASES])
+def test_nan_stays_in_c(case: Case, tmp_path: Path, running) -> None:
+    if (cc := runtime.compiler()) is None:
+        pytest.skip("apt-get install gcc")
+    for number, feed in enumerate(poisoned(case)):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        check(case, feed, ran(build(case), feed, running("relay"), folder, cc)["y0"])
