@@ -26,6 +26,14 @@ _LLVM_LEVELS = {"relay": 0, "relax": 1}
 Relay's loops are vectors before LLVM sees them; Relax' are plain, and five times slower where LLVM leaves them so.
 """
 
+_LEAST = {
+    "inputs": [{"name": "x", "shape": [1], "dtype": "float32"}],
+    "constants": [],
+    "calls": [{"fn": "negative", "args": [{"input": 0}], "attrs": {}, "types": [["float32", [1]]], "several": False}],
+    "outputs": [{"call": 0}],
+}
+"""A program to try a target with."""
+
 _FAILED = "TVM failed: "
 _TARGETS = "docs/tvm.md has a table of targets"
 
@@ -101,7 +109,7 @@ class Tvm:
         return bool(self._hello["compiler"])
 
     def check_target(self, target: Mapping[str, Any]) -> None:
-        """Ask TVM and its LLVM for what a target names.
+        """Ask TVM and its LLVM for what a target names, and build the least there is for it.
 
         Raises:
             UsageError: there is no such thing; with their own words.
@@ -114,6 +122,15 @@ class Tvm:
             raise UsageError(f"there is no such target: {words}", _TARGETS) from problem
         except RuntimeCrash as problem:  # LLVM's way to refuse a triple
             raise UsageError(f"LLVM has nothing for the triple {target.get('mtriple')!r}", _TARGETS) from problem
+        if target["kind"] == "llvm":
+            self._try(target)
+
+    def _try(self, target: Mapping[str, Any]) -> None:
+        try:
+            self.load(_LEAST, [])
+            self.build(target, 0)
+        except RuntimeCrash as problem:
+            raise UsageError(f"nothing can be built for this target: {problem.message}", _TARGETS) from problem
 
     def load(self, program: Mapping[str, Any], constants: Sequence[Array]) -> None:
         """Make a module of a program (JSON of `tvm.program.Program`).

@@ -57,7 +57,7 @@ _PACKAGES = {
 }
 """How a triple begins or ends -> Debian's compiler for it."""
 
-_LISTS = ("keys", "mattr")
+_LISTS = ("cl-opt", "keys", "libs", "mattr")
 
 
 def parse(text: str) -> dict[str, Any]:
@@ -77,8 +77,17 @@ def parse(text: str) -> dict[str, Any]:
         name, sign, value = option.removeprefix("-").partition("=")
         if not sign or not option.startswith("-"):
             raise UsageError(f"--target {text!r}: {option!r} is not -NAME=VALUE")
-        target[name] = value.split(",") if name in _LISTS else int(value) if value.isdecimal() else value
+        target[name] = value.split(",") if name in _LISTS else _plain(value)
+    for feature in target.get("mattr", ()):
+        if feature[:1] not in ("+", "-"):
+            raise UsageError(f"--target {text!r}: -mattr={feature}", "-mattr=+FEATURE,-FEATURE")
     return target
+
+
+def _plain(value: str) -> bool | int | str:
+    if value in ("true", "false"):
+        return value == "true"
+    return int(value) if value.isdecimal() else value
 
 
 def is_c(target: Target) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import struct
 import subprocess
@@ -16,7 +17,7 @@ import onnx2caffe
 from onnx2caffe import cli, mapfile
 from onnx2caffe.errors import NumbersDiffer, RuntimeMissing, UsageError
 from onnx2caffe.mapfile import Place, TvmSegment
-from onnx2caffe.runtimes.tvm import Tvm
+from onnx2caffe.programs import Translation
 from onnx2caffe.runtimes.workers.tvm_program import saved
 from onnx2caffe.tvm import registry
 from onnx2caffe.tvm.registry import DIALECTS
@@ -171,18 +172,29 @@ def test_what_there_is_not_is_said_to_callers_too(model, options, tmp_path) -> N
         onnx2caffe.export_tvm(model, tmp_path / "out", **options)
 
 
-@pytest.mark.parametrize("text", ["llvm mcpu", "cuda", "", "llvm -mcpu"])
+@pytest.mark.parametrize("text", ["llvm mcpu", "cuda", "", "llvm -mcpu", "llvm -mattr=neon"])
 def test_a_target_that_is_none(model, text, tmp_path) -> None:
     assert cli.main(["tvm", str(model), "-o", str(tmp_path / "out"), "--target", text]) == 2
 
 
-@pytest.mark.parametrize("dialect", DIALECTS)
-@pytest.mark.parametrize("option", ["-foo=bar", "-mcpu=nonsense", "-mtriple=klingon"])
+ABI = "-mtriple=armv7a-linux-gnueabi -mabi=odd"
+"""What LLVM of Relay's TVM alone looks at, when it compiles."""
+
+
+@pytest.mark.parametrize(
+    ("dialect", "option"),
+    [
+        ("relay", ABI),
+        *itertools.product(
+            DIALECTS, ["-foo=bar", "-mcpu=nonsense", "-mtriple=klingon", "-mattr=+avx2,-nonsense", "-mattr=+"]
+        ),
+    ],
+)
 def test_a_target_that_tvm_or_llvm_refuse_stops_before_anything_runs(
     model, dialect, option, tmp_path, running, monkeypatch
 ) -> None:
     running(dialect)
-    monkeypatch.setattr(Tvm, "load", lambda *_: pytest.fail("the target was not looked at first"))
-    with pytest.raises(UsageError, match=r"foo|nonsense|klingon"):
+    monkeypatch.setattr(Translation, "make", lambda *_: pytest.fail("the target was not looked at first"))
+    with pytest.raises(UsageError, match=r"foo|'nonsense'|klingon|no feature ''|ABI"):
         onnx2caffe.export_tvm(model, tmp_path / "out", dialect=dialect, target=f"llvm {option}")
     assert not (tmp_path / "out").exists()
