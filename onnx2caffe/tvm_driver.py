@@ -24,6 +24,7 @@ from onnx2caffe.runtimes.tvm import Tvm
 from onnx2caffe.stages import FAULT, SEEDS, TOOL, Observer, plain_name, sha256, unjudged_notes, writing
 from onnx2caffe.tvm import targets
 from onnx2caffe.tvm.emit import Emitted
+from onnx2caffe.tvm.program import Program
 from onnx2caffe.tvm.registry import DIALECTS
 from onnx2caffe.verify.inputs import Pictures, all_runs, check_pictures
 from onnx2caffe.verify.reference import UserModel
@@ -297,7 +298,8 @@ class _Exporting:
         """Write map.json, after all other files; `called`: how to call the C."""
         loaded = translation.loaded
         places = _places(loaded, translation.emitted)
-        segment = TvmSegment(self._options.dialect, files, *places, self._build(tvm), called)
+        build = self._build(tvm, translation.emitted.program)
+        segment = TvmSegment(self._options.dialect, files, *places, build, called)
         export = ExportMap(
             tool=TOOL,
             target="tvm",
@@ -313,9 +315,12 @@ class _Exporting:
         mapfile.write(export, folder / self._map_name)
         return export
 
-    def _build(self, tvm: Tvm) -> dict[str, Any]:
-        options = self._options
-        return {"runtime": tvm.version(), "target": self._target, "opt_level": options.opt_level}
+    def _build(self, tvm: Tvm, program: Program) -> dict[str, Any]:
+        """What was built for what; `executor`: the part of TVM's runtime that runs the library."""
+        built = {"runtime": tvm.version(), "target": self._target, "opt_level": self._options.opt_level}
+        if self._is_c:
+            return built
+        return {**built, "executor": "graph" if self._options.dialect == "relay" and program.is_sized else "vm"}
 
 
 def _places(loaded: Loaded, emitted: Emitted) -> tuple[dict[str, Place], dict[str, Place]]:

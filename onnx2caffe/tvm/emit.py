@@ -93,7 +93,8 @@ class _Emitting:
         if any(v is not None and v.const_value is None and v not in known for v in node.inputs):
             return
         function = emitter(self._dialect, node.op_type)
-        if reason := _inner(node) if canon.is_unsized(node) and function else node.meta.get("opaque", ""):
+        taken = canon.is_unsized(node) and function and self._net.takes_unsized
+        if reason := _inner(node) if taken else node.meta.get("opaque", ""):
             self._block(node, reason)
             return
         read = self._net.castable if node.op_type == "Cast" else ELEMENTS

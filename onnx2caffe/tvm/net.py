@@ -88,6 +88,9 @@ class Net(abc.ABC):
     castable = ELEMENTS
     """Element types that inputs may have; those beyond ELEMENTS only to be cast from."""
 
+    takes_unsized = True
+    """Whether results may have sizes that depend on data."""
+
     def __init__(self) -> None:
         self.program = Program()
         self.node = ""
@@ -258,6 +261,26 @@ class Net(abc.ABC):
     @abc.abstractmethod
     def top(self, x: Value, count: int, axis: int, largest: bool) -> list[Value]:
         """The largest or smallest elements along an axis in order, equal ones as they come, and their int64 indices."""
+
+    @abc.abstractmethod
+    def order(self, x: Value, axis: int, descending: bool = False) -> Value:
+        """Where (int64) the elements along an axis stand, from the least to the greatest; equal ones as they come."""
+
+    @abc.abstractmethod
+    def first(self, x: Value, count: Value, axis: int) -> Value:
+        """The first elements along an axis; how many, the one element of `count` (int64) says."""
+
+    @abc.abstractmethod
+    def viewed(self, x: Value, dtype: str) -> Value:
+        """The same bits as numbers of another type."""
+
+    @abc.abstractmethod
+    def best_boxes(self, boxes: Value, scores: Value, most: int, threshold: Value) -> Value:
+        """A row (batch, class, box) for each box chosen, the best of a class first, at most so many of each.
+
+        `boxes` [batch, N, 4] are corners; `scores` [batch, classes, N], of which those above 0.5 count; a box that
+        shares with a better one as much as `threshold` (not 0) is not chosen.
+        """
 
     @abc.abstractmethod
     def round_half_even(self, x: Value) -> Value:

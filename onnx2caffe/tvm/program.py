@@ -80,6 +80,12 @@ class Program:
         """The constants' arrays, which go beside the JSON."""
         return [constant.array for constant in self.constants]
 
+    @property
+    def is_sized(self) -> bool:
+        """Whether all outputs have sizes that are known before it runs."""
+        made = (self.calls[at["call"]].types[at.get("item", 0)] for at in self.outputs if "call" in at)
+        return all(-1 not in one.shape for one in made)
+
     def without_unread(self) -> Program:
         """The same without the constants that no call reads and that are no output: a weight beside its transposed."""
         read = sorted({*_constants([[c.args, list(c.attrs.values())] for c in self.calls]), *_constants(self.outputs)})

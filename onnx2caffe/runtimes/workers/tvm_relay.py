@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +28,7 @@ import tvm
 from tvm import relay
 from tvm.contrib import cc, graph_executor
 from tvm.relay.backend import te_compiler
+from tvm.runtime.vm import VirtualMachine
 
 __all__ = ["Module", "context"]
 
@@ -39,6 +41,12 @@ _CONFIG = {
 
 _QUADRATIC = ["SimplifyExpr", "SimplifyExprPostAlterOp"]
 """Passes that infer the types of the whole module anew at every match."""
+
+_BINDING = "ToANormalForm"
+"""A pass of level 1 without which the virtual machine's compiler ends the process."""
+
+_LABELS = "LabelOps"
+"""A pass that writes numbers into the library, for a profiler, which are others every time."""
 
 _CONFIG_C = {
     **_CONFIG,
@@ -74,7 +82,7 @@ class Module:
         for number, call in enumerate(program["calls"]):
             self._results.append(self._called(number, call))
         self._check()
-        self._library: Any = None
+        self._built: _Graph | _Machine
 
     def _constant(self, name: str, array: Any) -> Any:
         if not name:
@@ -147,16 +155,13 @@ class Module:
     def build(self, target: dict[str, Any], opt_level: int, outputs: list[dict[str, int]] | None) -> None:
         """Compile; `outputs`: other results than the program's own."""
         module = self._module(self._wanted(outputs), bare=True)
-        with context(opt_level):
-            self._library = relay.build(module, target=tvm.target.Target(target), params=self._weights)
+        executor = _Machine if relay.ty.is_dynamic(module["main"].ret_type) else _Graph
+        self._built = executor(module, tvm.target.Target(target), self._weights, opt_level)
 
     def run(self, arrays: list[Any]) -> list[Any]:
         """Run what was built for this machine: one array per input, in order; one per output."""
-        runner = graph_executor.GraphModule(self._library["default"](tvm.cpu()))
-        for information, array in zip(self._program["inputs"], arrays):  # noqa: B905
-            runner.set_input(information["name"], array)
-        runner.run()
-        return [runner.get_output(i).numpy() for i in range(runner.get_num_outputs())]
+        names = [information["name"] for information in self._program["inputs"]]
+        return self._built.run(dict(zip(names, arrays)))  # noqa: B905
 
     def write(self, stem: str) -> None:
         """Write the module as text, as JSON, and its weights."""
@@ -168,7 +173,7 @@ class Module:
 
     def write_library(self, path: str, linker: str | None) -> None:
         """Write what was built: objects to a .tar, else linked, by `linker` for another machine."""
-        self._library.export_library(path, cc.cross_compiler(linker, **bare()) if linker else None)
+        self._built.library.export_library(path, fcompile=cc.cross_compiler(linker, **bare()) if linker else None)
 
     def write_c(self, name: str, opt_level: int, path: str) -> None:
         """Write the module as C that needs no TVM: a .tar of sources, whose entry is `tvmgen_<name>_run`."""
@@ -184,10 +189,40 @@ class Module:
         library.export_library(path)
 
 
-def context(opt_level: int) -> Any:
+class _Graph:
+    """A module built for the graph executor, which has all memory before it runs: every size is known."""
+
+    def __init__(self, module: Any, target: Any, weights: dict[str, Any], opt_level: int) -> None:
+        with context(opt_level):
+            self.library = relay.build(module, target=target, params=weights)
+
+    def run(self, arrays: dict[str, Any]) -> list[Any]:
+        runner = graph_executor.GraphModule(self.library["default"](tvm.cpu()))
+        for name, array in arrays.items():
+            runner.set_input(name, array)
+        runner.run()
+        return [runner.get_output(i).numpy() for i in range(runner.get_num_outputs())]
+
+
+class _Machine:
+    """A module built for the virtual machine, which asks for memory while it runs: sizes may depend on data."""
+
+    def __init__(self, module: Any, target: Any, weights: dict[str, Any], opt_level: int) -> None:
+        with context(opt_level, skipped=[_LABELS], required=[_BINDING]):
+            self.library = relay.vm.compile(module, target=target, params=weights).mod
+
+    def run(self, arrays: dict[str, Any]) -> list[Any]:
+        machine = VirtualMachine(self.library, tvm.cpu())
+        machine.set_input("main", **arrays)
+        result = machine.run()
+        return [result.numpy()] if hasattr(result, "numpy") else [item.numpy() for item in result]
+
+
+def context(opt_level: int, skipped: Sequence[str] = (), required: Sequence[str] = ()) -> Any:
     """How to compile; at level 0 in a time that grows with the module, not with its square."""
-    skipped = [] if opt_level else _QUADRATIC
-    return tvm.transform.PassContext(opt_level=opt_level, config=_CONFIG, disabled_pass=skipped)
+    slow = [] if opt_level else _QUADRATIC
+    passes = {"disabled_pass": [*slow, *skipped], "required_pass": [*required]}
+    return tvm.transform.PassContext(opt_level=opt_level, config=_CONFIG, **passes)
 
 
 def _from_libm(name: str) -> None:
@@ -209,4 +244,4 @@ def compiler() -> str | None:
 
 
 def _type(inferred: Any) -> Type:
-    return str(inferred.dtype), tuple(int(d) for d in inferred.shape)
+    return str(inferred.dtype), tuple(-1 if isinstance(d, tvm.tir.Any) else int(d) for d in inferred.shape)

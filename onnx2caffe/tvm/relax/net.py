@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from onnx2caffe.decompose.matmul import product
 from onnx2caffe.tvm.net import Net, Value
 from onnx2caffe.tvm.program import ELEMENTS, Type
@@ -31,10 +33,6 @@ class RelaxNet(Net):
         word = self("astype", byte, "uint16", dtype="uint16")
         return self.viewed(self("left_shift", word, self.like(8, word)), "float16")
 
-    def viewed(self, x: Value, dtype: str) -> Value:
-        """The same bits as numbers of another type."""
-        return self("memory.view", x, list(x.shape), dtype, shape=x.shape, dtype=dtype)
-
     def add_bias(self, x: Value, bias: Value) -> Value:
         return self("add", x, self.reshape(bias, (x.shape[1], *[1] * (x.rank - 2))))
 
@@ -56,6 +54,25 @@ class RelaxNet(Net):
         shape = (*x.shape[:axis], count, *x.shape[axis + 1 :])
         types = [Type(x.dtype, shape), Type("int64", shape)]
         return self.many("topk", x, count, axis, "both", largest, "int64", types=types)
+
+    def order(self, x: Value, axis: int, descending: bool = False) -> Value:
+        return self("argsort", x, axis, descending, "int64", dtype="int64")
+
+    def first(self, x: Value, count: Value, axis: int) -> Value:
+        """TVM infers a shape of unknown sizes, of which the module checks the known ones when it runs."""
+        before, behind = x.shape[:axis], x.shape[axis + 1 :]
+        known = [self.const(np.array(sizes)) if sizes else None for sizes in (before, behind)]
+        stops = self.concat([sizes for sizes in (known[0], count, known[1]) if sizes], 0)
+        starts, steps = (self.const(np.full(x.rank, n, np.int64)) for n in (0, 1))
+        return self("dynamic_strided_slice", x, starts, stops, steps, shape=(*before, -1, *behind))
+
+    def viewed(self, x: Value, dtype: str) -> Value:
+        return self("memory.view", x, list(x.shape), dtype, shape=x.shape, dtype=dtype)
+
+    def best_boxes(self, boxes: Value, scores: Value, most: int, threshold: Value) -> Value:
+        limits = self.const(np.array(most)), threshold, self.const(0.5)
+        types = [Type("int64", (-1, 3)), Type("int64", (1,))]
+        return self.many("vision.all_class_non_max_suppression", boxes, scores, *limits, types=types)[0]
 
     def round_half_even(self, x: Value) -> Value:
         return self("round", x)

@@ -6,6 +6,8 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from onnx2caffe.canon import Shape
 from onnx2caffe.decompose.matmul import product
 from onnx2caffe.tvm.net import Net, Value
@@ -50,6 +52,25 @@ class RelayNet(Net):
         shape = (*x.shape[:axis], count, *x.shape[axis + 1 :])
         types = [Type(x.dtype, shape), Type("int64", shape)]
         return self.many("topk", x, count, axis, "both", not largest, "int64", types=types)
+
+    def order(self, x: Value, axis: int, descending: bool = False) -> Value:
+        return self("argsort", x, axis, not descending, "int64", dtype="int64")
+
+    def first(self, x: Value, count: Value, axis: int) -> Value:
+        """Taken, not sliced: of a slice TVM would know no size at all."""
+        zero, one = (self.const(np.array(n, np.int64)) for n in (0, 1))
+        places = self("arange", zero, self.reshape(count, ()), one, "int64", shape=(-1,))
+        return self.take(x, places, axis)
+
+    def viewed(self, x: Value, dtype: str) -> Value:
+        return self("reinterpret", x, dtype, dtype=dtype)
+
+    def best_boxes(self, boxes: Value, scores: Value, most: int, threshold: Value) -> Value:
+        """TVM gives room for all boxes, and how many rows of it are chosen ones."""
+        types = [Type("int64", (math.prod(scores.shape), 3)), Type("int64", (1,))]
+        limits = most, threshold, 0.5
+        rows, count = self.many("vision.all_class_non_max_suppression", boxes, scores, *limits, types=types)
+        return self.first(rows, count, 0)
 
     def round_half_even(self, x: Value) -> Value:
         """Relay's own `round` takes halves away from zero; twice the rounded half of such an x is the even one."""

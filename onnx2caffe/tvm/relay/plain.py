@@ -37,6 +37,8 @@ _CHOICES: Mapping[str, Callable[[RelayNet, Value], tuple[Value, Value]]] = {
 class PlainNet(RelayNet):
     """A Relay program under construction, of which TVM can write plain C."""
 
+    takes_unsized = False
+
     def __init__(self) -> None:
         super().__init__()
         self._folded: set[int] = set()

@@ -1,7 +1,7 @@
 """Elements by what they are: how many there will be depends on data.
 
-All is computed at full size and cut to the number that was found. TVM has operators for these too, but they call back
-into Python, which a board has not.
+All is computed at full size and cut to the number that was found. TVM has operators for these too, but Relax' call back
+into Python, which a board has not, and Relay's take integers only.
 """
 
 from __future__ import annotations
@@ -13,10 +13,8 @@ import numpy as np
 from onnx2caffe.canon import Shape
 from onnx2caffe.nodeview import Refused
 from onnx2caffe.tvm.common.order import SORTED
-from onnx2caffe.tvm.net import Op, Value
-from onnx2caffe.tvm.program import Type
-from onnx2caffe.tvm.registry import emits
-from onnx2caffe.tvm.relax.net import RelaxNet
+from onnx2caffe.tvm.net import Net, Op, Value
+from onnx2caffe.tvm.registry import BOTH, emits
 
 __all__: list[str] = []
 
@@ -24,8 +22,8 @@ _LONGEST = 64
 """Elements of a slice by which slices are sorted: each is a sort of its own."""
 
 
-@emits("relax", "NonZero")
-def non_zero(op: Op, net: RelaxNet) -> Value:
+@emits(BOTH, "NonZero")
+def non_zero(op: Op, net: Net) -> Value:
     """The indices of the elements that are not zero, a row for each axis: these elements sorted before the others."""
     x = _some(op)
     if not x.rank:
@@ -33,14 +31,14 @@ def non_zero(op: Op, net: RelaxNet) -> Value:
     numbers = net.cast(x, "int32") if x.dtype == "bool" else x
     there = net("not_equal", numbers, net.like(0, numbers), dtype="bool")
     flat = net.reshape(net.cast(there, "int64"), (math.prod(x.shape),))
-    order = net("argsort", flat, 0, True, "int64")
+    order = net.order(flat, 0, descending=True)
     sizes, strides = (net.const(np.reshape(n, (x.rank, 1))) for n in (x.shape, _strides(x.shape)))
-    indices = net("floor_mod", net("floor_divide", order, strides), sizes)
-    return _first(net, indices, _total(net, flat), 1, op.types[0])
+    indices = net("mod", net("divide", order, strides), sizes)
+    return net.first(indices, _total(net, flat), 1)
 
 
-@emits("relax", "Unique")
-def unique(op: Op, net: RelaxNet) -> list[Value | None]:
+@emits(BOTH, "Unique")
+def unique(op: Op, net: Net) -> list[Value | None]:
     """The distinct elements, or slices along an axis; where each is met first, which one each is, how many are alike.
 
     Sorted, those that are alike are neighbours: a group begins where one differs from the one before it.
@@ -54,16 +52,16 @@ def unique(op: Op, net: RelaxNet) -> list[Value | None]:
     met = net.take(net.concat([order, net.const(np.array(new.shape))], 0), starts, 0)
     group = net("subtract", net("cumsum", new, 0, "int64", False), net.like(1, new))
     if not op.attribute("sorted", 1):
-        by_place = _ascending(net, met)
+        by_place = net.order(met, 0)
         met, counts = net.take(met, by_place, 0), net.take(counts, by_place, 0)
-        group = net.take(_ascending(net, by_place), group, 0)
+        group = net.take(net.order(by_place, 0), group, 0)
     total = _total(net, new)
 
     def cut(index: int, value: Value, axis: int = 0) -> Value | None:
-        return _first(net, value, total, axis, op.types[index]) if op.wanted(index) else None
+        return net.first(value, total, axis) if op.wanted(index) else None
 
     distinct = net.take(x, net("minimum", met, net.like(x.shape[axis] - 1, met)), axis)
-    inverse = net.take(group, _ascending(net, order), 0)
+    inverse = net.take(group, net.order(order, 0), 0)
     return [cut(0, distinct, axis), cut(1, met), inverse, cut(3, counts)][: len(op.types)]
 
 
@@ -78,20 +76,11 @@ def _strides(shape: Shape) -> list[int]:
     return [math.prod(shape[axis + 1 :]) for axis in range(len(shape))]
 
 
-def _total(net: RelaxNet, ones: Value) -> Value:
+def _total(net: Net, ones: Value) -> Value:
     return net("sum", ones, 0, True, shape=(1,))
 
 
-def _first(net: RelaxNet, x: Value, count: Value, axis: int, kind: Type) -> Value:
-    """The first `count` along an axis."""
-    before, behind = x.shape[:axis], x.shape[axis + 1 :]
-    known = [net.const(np.array(sizes)) if sizes else None for sizes in (before, behind)]
-    stops = net.concat([sizes for sizes in (known[0], count, known[1]) if sizes], 0)
-    starts, steps = (net.const(np.full(x.rank, n, np.int64)) for n in (0, 1))
-    return net("dynamic_strided_slice", x, starts, stops, steps, shape=kind.shape)
-
-
-def _rows(net: RelaxNet, x: Value, axis: int) -> Value:
+def _rows(net: Net, x: Value, axis: int) -> Value:
     """The slices along an axis as rows, in an element type that TVM sorts."""
     if x.dtype == "uint64":
         raise Refused("TVM sorts no uint64")
@@ -103,24 +92,20 @@ def _rows(net: RelaxNet, x: Value, axis: int) -> Value:
     return net.reshape(first, (x.shape[axis], length))
 
 
-def _ascending(net: RelaxNet, x: Value) -> Value:
-    return net("argsort", x, 0, False, "int64", dtype="int64")
-
-
-def _order(net: RelaxNet, rows: Value) -> Value:
+def _order(net: Net, rows: Value) -> Value:
     """Where the rows stand when they are sorted: by their last elements, then without disorder by those before."""
     order: Value | None = None
     for column in reversed(range(rows.shape[1])):
         elements = net.take(rows, net.const(np.array(column)), 1)
         if order is None:
-            order = _ascending(net, elements)
+            order = net.order(elements, 0)
         else:
-            order = net.take(order, _ascending(net, net.take(elements, order, 0)), 0)
+            order = net.take(order, net.order(net.take(elements, order, 0), 0), 0)
     assert order is not None
     return order
 
 
-def _new(net: RelaxNet, rows: Value) -> Value:
+def _new(net: Net, rows: Value) -> Value:
     """1 for a row that is not the one before it, 0 for others."""
     before = net.take(rows, net.const(np.maximum(np.arange(rows.shape[0]) - 1, 0)), 0)
     differs = net.cast(net("not_equal", rows, before, dtype="bool"), "int64")
@@ -129,10 +114,11 @@ def _new(net: RelaxNet, rows: Value) -> Value:
     )
 
 
-def _runs(net: RelaxNet, new: Value) -> list[Value]:
+def _runs(net: Net, new: Value) -> list[Value]:
     """Where the groups begin and how many elements each has; behind the last group, the size and no more."""
     size = new.shape[0]
     places, end = net.const(np.arange(size)), net.const(np.array([size]))
-    starts = net("sort", net("where", net.cast(new, "bool"), places, end, dtype="int64"), 0, False)
+    begins = net("where", net.cast(new, "bool"), places, end, dtype="int64")
+    starts = net.take(begins, net.order(begins, 0), 0)
     stops = net.take(net.concat([starts, end], 0), net.const(np.arange(size) + 1), 0)
     return [starts, net("subtract", stops, starts)]

@@ -5,46 +5,40 @@ from __future__ import annotations
 import numpy as np
 
 from onnx2caffe.nodeview import Refused
-from onnx2caffe.tvm.net import Op, Value
-from onnx2caffe.tvm.program import Type
-from onnx2caffe.tvm.registry import emits
-from onnx2caffe.tvm.relax.net import RelaxNet
+from onnx2caffe.tvm.net import Net, Op, Value
+from onnx2caffe.tvm.registry import BOTH, emits
 
 __all__: list[str] = []
 
 _LEAST = np.array(np.finfo(np.float32).tiny)
 
 
-@emits("relax", "NonMaxSuppression")
-def non_max_suppression(op: Op, net: RelaxNet) -> Value:
+@emits(BOTH, "NonMaxSuppression")
+def non_max_suppression(op: Op, net: Net) -> Value:
     """The best boxes of every class; places in the order of the scores stand for scores, which TVM wants positive."""
-    (kind,) = op.types
     boxes, scores = op.value(0), op.value(1)
     most = int(op.need_const(2, "max_output_boxes_per_class").item()) if op.has(2) else 0
     if most <= 0:
         raise Refused("max_output_boxes_per_class = 0 selects nothing")
-    arguments = (
+    return net.best_boxes(
         _corners(net, boxes) if op.attribute("center_point_box", 0) else boxes,
         _places(net, scores, op.optional(4)),
-        net.const(np.array(min(most, boxes.shape[1]))),
+        min(most, boxes.shape[1]),
         _next_above(net, op.optional(3) or net.const(0.0)),
-        net.const(0.5),
     )
-    indices, _ = net.many("vision.all_class_non_max_suppression", *arguments, types=[kind, Type("int64", (1,))])
-    return indices
 
 
-def _corners(net: RelaxNet, boxes: Value) -> Value:
+def _corners(net: Net, boxes: Value) -> Value:
     """Two corners instead of middle and size: (x, y, w, h) → (y, x, y, x)."""
     middle, size = (net.take(boxes, net.const(np.array(axes)), 2) for axes in ([1, 0], [3, 2]))
     half = net("multiply", size, net.like(0.5, size))
     return net.concat([net("subtract", middle, half), net("add", middle, half)], 2)
 
 
-def _places(net: RelaxNet, scores: Value, threshold: Value | None) -> Value:
+def _places(net: Net, scores: Value, threshold: Value | None) -> Value:
     """The number of boxes for the best score of a class down to 1 for the worst; 0 for one not above a threshold."""
-    order = net("argsort", scores, -1, True, "int64", dtype="int64")
-    behind = net("argsort", order, -1, False, "int64", dtype="int64")
+    order = net.order(scores, 2, descending=True)
+    behind = net.order(order, 2)
     places = net("subtract", net.const(float(scores.shape[2])), net.cast(behind, "float32"), shape=scores.shape)
     if threshold is None:
         return places
@@ -52,7 +46,7 @@ def _places(net: RelaxNet, scores: Value, threshold: Value | None) -> Value:
     return net("where", above, places, net.const(0.0), shape=scores.shape, dtype="float32")
 
 
-def _next_above(net: RelaxNet, threshold: Value) -> Value:
+def _next_above(net: Net, threshold: Value) -> Value:
     """The next float32 above a threshold: TVM drops what reaches it, ONNX what exceeds it. At 0 TVM is off."""
     threshold = net.reshape(threshold, ())
     if threshold.array is not None:
