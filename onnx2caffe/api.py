@@ -121,7 +121,7 @@ def convert(
         single_wk: write several nets as one prototxt too, with Custom layers between them.
         cpu_c: write what stays ONNX as C for the board's CPU too; needs Relay (see `setup`).
         rules: TOML that overrides or adds rules of nnie_mapper (docs/nnie-rules.md); what they refuse is not written.
-        save_intermediate: a folder for the model after every pass.
+        save_intermediate: a folder for the model as it is read, after every pass that changes it, and at the end.
         force: write into a folder that holds other files.
         check: check the model's invariants after every pass.
         progress: told what happens, in a few words.
@@ -199,7 +199,7 @@ def export_tvm(
         compare: run the module, without optimisation and with every tensor as an output, against the model first.
         inputs: `NAME=FILE` (.npy, .png, .jpg) or `NAME=VALUE`, further inputs for the comparison.
         pictures: how picture files become input values.
-        save_intermediate: a folder for the model after every pass.
+        save_intermediate: a folder for the model as it is read, after every pass that changes it, and at the end.
         force: write into a folder that holds other files.
         check: check the model's invariants after every pass.
         progress: told what happens, in a few words.

@@ -205,6 +205,7 @@ class _Converting:
         unrewritten = loaded.model.clone() if _may_differ(self._options.recipes) else None
         pipeline.run(loaded.model, self._passes(), observe)
         _drop_kept(loaded)
+        observe("final", loaded.model)
         self._options.progress("lowering to Caffe")
         plan = self._plan(loaded)
         if unrewritten is not None and (sources := _approximated(plan)):

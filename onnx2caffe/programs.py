@@ -46,13 +46,14 @@ def translated(
     *,
     plain_c: bool = False,
 ) -> Translation:
-    """Rewrite a model, which `observe` sees after each pass, and emit it; `plain_c` as for `emit`.
+    """Rewrite a model, which `observe` sees after each pass and at the end, and emit it; `plain_c` as for `emit`.
 
     Raises:
         NotConvertible: names what the dialect lacks.
 
     """
     pipeline.run(loaded.model, passes(), observe)
+    observe("final", loaded.model)
     return Translation(loaded, emit(loaded.model, dialect, plain_c=plain_c))
 
 

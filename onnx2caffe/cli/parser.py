@@ -176,7 +176,9 @@ def _convert(parser: argparse.ArgumentParser) -> None:
     _partition(parser)
     _mapper(parser)
     parser.add_argument("--no-proof", action="store_true", help="write the files without running them")
-    parser.add_argument("--save-intermediate", metavar="DIR", help="keep the model after every pass")
+    parser.add_argument(
+        "--save-intermediate", metavar="DIR", help="keep the model as read, after every pass, at the end"
+    )
     parser.add_argument("--force", action="store_true", help="write into a folder that holds other files")
     parser.add_argument("-v", "--verbose", action="store_true", help="show every compared tensor")
     _test_inputs(parser)
@@ -235,7 +237,9 @@ def _tvm(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--compare", action=argparse.BooleanOptionalAction, default=True, help="run it against the model first"
     )
-    parser.add_argument("--save-intermediate", metavar="DIR", help="keep the model after every pass")
+    parser.add_argument(
+        "--save-intermediate", metavar="DIR", help="keep the model as read, after every pass, at the end"
+    )
     parser.add_argument("--force", action="store_true", help="write into a folder that holds other files")
     parser.add_argument("-v", "--verbose", action="store_true", help="show every compared tensor")
     _test_inputs(parser)

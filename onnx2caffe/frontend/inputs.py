@@ -10,7 +10,7 @@ import onnx_ir as ir
 from onnx2caffe.canon import Note, Shape
 from onnx2caffe.errors import FreeDimension, UnreadableFile, Unsupported, UsageError
 
-__all__ = ["fix_inputs"]
+__all__ = ["dims_of", "fix_inputs"]
 
 
 _NO_NUMBERS: Mapping[int, str] = {
@@ -50,7 +50,7 @@ def fix_inputs(
     batched: list[str] = []
     for proto in inputs:
         dtype = _dtype(proto)
-        dims = list(given.get(proto.name, ())) or _dims(proto)
+        dims = list(given.get(proto.name, ())) or dims_of(proto)
         if dims is None:
             free[proto.name] = f"--input-shape {proto.name}:D0,D1,…  (the file gives no rank)"
             continue
@@ -93,7 +93,8 @@ def _dtype(proto: onnx.ValueInfoProto) -> ir.DataType:
     return ir.DataType(kind)
 
 
-def _dims(proto: onnx.ValueInfoProto) -> list[int | str] | None:
+def dims_of(proto: onnx.ValueInfoProto) -> list[int | str] | None:
+    """A tensor's sizes as the file declares them, free ones by name; None where it gives no rank."""
     tensor = _tensor(proto)
     if not tensor.HasField("shape"):
         return None
@@ -104,7 +105,7 @@ def _dims(proto: onnx.ValueInfoProto) -> list[int | str] | None:
 
 
 def _complaint(proto: onnx.ValueInfoProto) -> str:
-    dims = _dims(proto)
+    dims = dims_of(proto)
     if dims is None:
         return f"input {proto.name!r} has no shape"
     names = [f"{i} ({d})" for i, d in enumerate(dims) if isinstance(d, str) and i > 0]
@@ -113,7 +114,7 @@ def _complaint(proto: onnx.ValueInfoProto) -> str:
 
 def _matched(proto: onnx.ValueInfoProto, shape: Shape) -> dict[str, int]:
     """What a given shape says about the file's symbolic dimensions."""
-    dims = _dims(proto)
+    dims = dims_of(proto)
     if any(d < 0 for d in shape):
         raise UsageError(f"input {proto.name!r}: no negative sizes in {list(shape)}")
     if dims is None:

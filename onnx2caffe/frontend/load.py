@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 import mmap
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -20,7 +20,7 @@ from onnx2caffe.filekind import ONNX, need
 from onnx2caffe.frontend import names
 from onnx2caffe.frontend.builder import Builder, widened
 from onnx2caffe.frontend.files import Payloads, map_file
-from onnx2caffe.frontend.inputs import fix_inputs
+from onnx2caffe.frontend.inputs import dims_of, fix_inputs
 from onnx2caffe.frontend.structure import check_names, choose_outputs, computed, live, node_label, ordered
 from onnx2caffe.frontend.walk import Scope, Walk
 from onnx2caffe.frontend.wire import Damaged, without_payloads
@@ -166,11 +166,13 @@ def _loaded(
     model = _model(graph.name, [values[i.name] for i in user_inputs if i.name in needed], results, builder.nodes)
     for kind in sorted({dtype.numpy().name for dtype in scope.types.values()}):
         notes.append(Note("note", f"{kind} tensors are read as float32"))
+    infos = tuple(_info(walk, scope, name, value) for name, value in zip(outputs, results, strict=False))
+    notes.extend(_declared_otherwise(graph, infos))
     return Loaded(
         model,
         notes,
         tuple(TensorInfo(i.name, fixed[i.name][1], fixed[i.name][0].numpy().name) for i in user_inputs),
-        tuple(_info(walk, scope, name, value) for name, value in zip(outputs, results, strict=False)),
+        infos,
         walk.half,
         tuple(_given(node) for node in graph.node if node.domain in ("", "ai.onnx")),
     )
@@ -217,6 +219,23 @@ def _info(walk: Walk, scope: Scope, name: str, value: ir.Value) -> TensorInfo:
     dtype = walk.type_of(name, scope) or value.dtype or ir.DataType.FLOAT
     shape = tuple(d if isinstance(d, int) else -1 for d in value.shape) if value.shape is not None else ()
     return TensorInfo(name, shape, dtype.numpy().name)
+
+
+def _declared_otherwise(graph: onnx.GraphProto, outputs: Sequence[TensorInfo]) -> Iterator[Note]:
+    """A note for each output that the file declares in another shape than it computes it in."""
+    declared = {value.name: value for value in graph.output if value.type.HasField("tensor_type")}
+    makers = {name: node_label(node) for node in graph.node for name in node.output}
+    for info in outputs:
+        dims = dims_of(declared[info.name]) if info.name in declared else None
+        if dims is not None and not _fits(dims, info.shape):
+            text = f"output {info.name!r} is declared [{', '.join(map(str, dims))}], but computed {list(info.shape)}"
+            yield Note("note", text, (makers[info.name],) if info.name in makers else ())
+
+
+def _fits(declared: Sequence[int | str], shape: Shape) -> bool:
+    """Whether a shape (-1: data decides) is one that is declared."""
+    pairs = zip(declared, shape, strict=False)
+    return len(declared) == len(shape) and all(d == s or isinstance(d, str) or s == -1 for d, s in pairs)
 
 
 def _model(name: str, inputs: Sequence[ir.Value], outputs: Sequence[ir.Value], built: Sequence[ir.Node]) -> ir.Model:

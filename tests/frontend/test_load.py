@@ -269,6 +269,20 @@ def test_free_dimensions_are_named_all_at_once() -> None:
     assert [o.shape for o in loaded.outputs] == [(2, 3, 4, 5), (1, 7)]
 
 
+@pytest.mark.parametrize(
+    ("declared", "said"),
+    [
+        ("[1, 3, 8]", "output 'y' is declared [1, 3, 8], but computed [1, 3, 4]"),
+        ("[N, 12]", "output 'y' is declared [N, 12], but computed [1, 3, 4]"),
+        ("[N, 3, L]", ""),
+    ],
+)
+def test_an_output_of_another_shape_than_declared_is_said(declared: str, said: str) -> None:
+    proto = parsed(f"g (float[1, 3, 4] x) => (float{declared} y) {{ y = Relu (x) }}")
+    proto.graph.node[0].name = "act"
+    assert [(note.text, note.nodes) for note in from_proto(proto).notes] == ([(said, ("act",))] if said else [])
+
+
 @pytest.mark.parametrize("kind", ["float16", "bfloat16", "double"])
 def test_narrowed_types_are_called_by_name(kind: str) -> None:
     (note,) = from_proto(parsed(f"g ({kind}[2] x) => ({kind}[2] y) {{ y = Relu (x) }}")).notes

@@ -65,6 +65,16 @@ def test_files(model, dialect, tmp_path, running, capsys) -> None:
     assert "in_put_0" in (folder / segment.files["text"]).read_text()
 
 
+def test_steps_end_with_what_is_emitted(tmp_path, running) -> None:
+    """Also where no pass changes anything."""
+    running("relay")
+    text = '<ir_version: 8, opset_import: ["": 18]> net (float[2] x) => (float[2] y) { y = Relu(x) }'
+    onnx.save(onnx.parser.parse_model(text), tmp_path / "net.onnx")
+    options = {"compile": False, "compare": False, "save_intermediate": tmp_path / "steps"}
+    onnx2caffe.export_tvm(tmp_path / "net.onnx", tmp_path / "out", **options)
+    assert sorted(path.name for path in (tmp_path / "steps").glob("*.onnx")) == ["00-load.onnx", "01-final.onnx"]
+
+
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_tvm_reads_the_weights_back(model, dialect, tmp_path, running) -> None:
     python = running(dialect).python
