@@ -21,7 +21,7 @@ from onnx2caffe.targets import by_name
 from onnx2caffe.targets.base import Target
 from onnx2caffe.targets.nnie.cfg import read_cfg
 from onnx2caffe.targets.nnie.examine import examine
-from onnx2caffe.targets.nnie.mapper_log import read_log
+from onnx2caffe.targets.nnie.mapper_log import Names, read_log
 from onnx2caffe.targets.nnie.markers import HP
 from onnx2caffe.targets.nnie.rules import SEVERITIES, Finding, Rule, load_rules
 from onnx2caffe.targets.nnie.segments import CPU, REPORT
@@ -101,8 +101,8 @@ class _Checking:
         self._net, self._options = net, options
         self._rules = load_rules(options.rules)
         self._target = nnie(self._rules) if target.name == "nnie" else target
-        self._nodes: Mapping[str, Sequence[str]] = {}
-        """Caffe layer -> the user's nodes, as far as they are known."""
+        self._names = Names()
+        """Of the net's layers and blobs, as far as they are known."""
 
     def run(self) -> Report:
         notes = tuple(self._notes())
@@ -117,9 +117,10 @@ class _Checking:
     def _prototxt(self, path: Path) -> list[Finding]:
         need(path, PROTOTXT)
         sites = read_sites(path, REPORT if self._target.name == "nnie" else "")
-        self._nodes = _nodes_beside(path.parent, path.name)
-        known = [replace(site, nodes=tuple(self._nodes.get(site.name, ()))) for site in sites.layers]
-        return self._sites(replace(sites, layers=known), path)
+        nodes = _nodes_beside(path.parent, path.name)
+        known = replace(sites, layers=[replace(site, nodes=tuple(nodes.get(site.name, ()))) for site in sites.layers])
+        self._names = _names([known])
+        return self._sites(known, path)
 
     def _sites(self, sites: Sites, path: Path) -> list[Finding]:
         if self._target.name == "nnie":
@@ -138,8 +139,9 @@ class _Checking:
             plan = partitioned(model, self._target, wishes)
         except NotConvertible:  # then every node is among the blocked ones
             return findings
-        self._nodes = _by_marked_names({placed.name: placed.sources for net in plan.nets for placed in net})
-        return findings + [found for net in plan.nets for found in self._sites(of_net(net), path)]
+        nets = [of_net(net) for net in plan.nets]
+        self._names = _names(nets)
+        return findings + [found for net in nets for found in self._sites(net, path)]
 
     @property
     def _tail(self) -> str:
@@ -148,8 +150,8 @@ class _Checking:
 
     def _log(self, path: Path) -> list[Finding]:
         text = read_text(path, errors="replace")
-        nodes = self._nodes if self._net else _nodes_beside(path.parent)
-        return read_log(text, self._rules, str(path), nodes)
+        names = self._names if self._net else Names(_nodes_beside(path.parent))
+        return read_log(text, self._rules, str(path), names)
 
     def _notes(self) -> list[str]:
         if self._target.name != "nnie":
@@ -182,6 +184,16 @@ def _refusal(target: Target, site: Site, file: str) -> list[Finding]:
     if not text:
         return []
     return [Finding.of(rule, text, layer=site.name, file=file, line=site.line, nodes=site.nodes)]
+
+
+def _names(nets: Sequence[Sites]) -> Names:
+    """What a log about the nets may name: their layers, with marks too, and the blobs these make."""
+    sites = [site for net in nets for site in net.layers]
+    makers: dict[str, str] = {}
+    for site in sites:
+        for top in site.tops:
+            makers.setdefault(top, site.name)
+    return Names(_by_marked_names({site.name: site.nodes for site in sites}), makers)
 
 
 def _nodes_beside(folder: Path, prototxt: str = "") -> Mapping[str, Sequence[str]]:

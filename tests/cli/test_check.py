@@ -113,6 +113,16 @@ def test_a_log_beside_a_model_names_its_nodes(cli, tmp_path):
     assert said.nodes == tuple(nodes)
 
 
+def test_a_log_of_unknown_errors_alone_fails(cli):
+    """The layer is named by a blob, in a net of others; what no rule knows is shown and counts."""
+    log = write("begin net parsing\nF1130 12:00:00.000001 7 a.cpp:1] Odd blob 'it_1'\nSegmentation fault\n", "l")
+    ran = cli("check", write(net(layer("ReLU", top="it_1"))), "--mapper-log", log)
+    assert ran.code == 1
+    assert "l:2: refused ?: layer 'it': a message of the mapper's that no rule knows: F1130" in ran.out
+    assert "l:3: refused ?: a message of the mapper's that no rule knows: Segmentation fault" in ran.out
+    assert cli("check", "--mapper-log", log, "--fail-on", "refused").code == 1
+
+
 def test_an_old_prototxt(cli):
     text = (
         'name: "old" input: "data" input_dim: 1 input_dim: 3 input_dim: 8 input_dim: 8\n'

@@ -40,7 +40,7 @@ def test_a_net_that_does_not(rule: str, text: str, tmp_path: Path):
 
 
 def test_every_rule_has_both():
-    about_logs = {id for id, rule in RULES.items() if "log" in rule.when}
+    about_logs = {id for id in RULES if id.startswith("M")}
     about_nets = {"W23"} | RULES.keys() - about_logs - CFG_RULES.keys()
     for broken, clean, wanted in (
         (BROKEN, CLEAN, about_nets),
