@@ -33,11 +33,29 @@ add one in a file of his own, `--rules my.toml`:
 [W20]                      # changes a rule
 severity = "refused"
 
-[X1]                       # adds one: a condition on a field of some layer types
+[W22]                      # takes constructs out of one: layer types, or words of findings (* stands for any)
+exempt = ["Slice", "Eltwise MAX", "Deconvolution of kernel 4x4*"]
+
+[E05]                      # a layer type that your mapper has
+exempt = ["Interp"]
+
+[X1]                       # adds a rule about layer types
+title = "what our mapper does not take"
+severity = "refused"
+when = { types = ["Power", "Exp"] }
+remedy = "Scale"
+
+[X2]                       # adds one about a field of theirs: one_of, min or max
 title = "kernels of our chip"
 severity = "wrong"
 when = { types = ["Convolution"], field = "kernel_size", max = 7 }
 remedy = "split the kernel"
+
+[X3]                       # adds one about the mapper's log, a regular expression
+title = "licence"
+severity = "refused"
+when = { log = "no licence" }
+remedy = "ask the vendor"
 ```
 
 `--fail-on SEVERITY` makes findings of this severity and worse ones fail the check (default: `wrong`).

@@ -12,7 +12,7 @@ from onnx2caffe.targets.nnie.cfg import CFG_RULES
 from onnx2caffe.targets.nnie.examine import examine
 from onnx2caffe.targets.nnie.rules import SEVERITIES, Rule, load_rules
 from tests.nnie import test_cfg, test_mapper_log
-from tests.nnie.cases import BROKEN, CLEAN, custom, one
+from tests.nnie.cases import BROKEN, CLEAN, CONV, custom, one
 from tests.nnie.nets import layer, net, sites
 from tests.verify.models import save
 
@@ -211,10 +211,59 @@ def test_a_user_adds_a_rule(condition: str, caught: bool, tmp_path: Path):
     assert ("X1" in found(wide, tmp_path, rules)) is caught
 
 
+@pytest.mark.parametrize(("types", "caught"), [("['Power', 'ReLU']", True), ("['SPP']", False), ("['Mine']", False)])
+def test_a_user_adds_a_rule_about_types(types: str, caught: bool, tmp_path: Path):
+    mine = "[E05]\nexempt = ['Mine']\n"
+    rules = load_rules(write(tmp_path, f"{mine}[X1]\nseverity = 'refused'\nwhen = {{ types = {types} }}\n"))
+    said = [f.text for f in examine(sites(one("ReLU", top="data"), tmp_path), rules) if f.rule == "X1"]
+    assert said == ["type ReLU"] * caught
+
+
+def test_a_type_that_the_users_mapper_refuses_is_not_written(tmp_path: Path):
+    rules = write(tmp_path, "[X1]\nseverity = 'refused'\nwhen = { types = ['InnerProduct'] }\n")
+    done = onnx2caffe.convert(save("classifier", tmp_path), tmp_path / "out", rules=rules, proof=False)
+    assert "InnerProduct" not in done.prototxt.read_text()
+
+
+@pytest.mark.parametrize(
+    ("rule", "exempt", "text"),
+    [
+        ("E05", "NeverHeardOf", one("NeverHeardOf")),
+        ("W22", "Slice", one("Slice", "slice_param { axis: 1 }", top="a,b")),
+        ("W22", "type Slice", one("Slice", "slice_param { axis: 1 }", top="a,b")),
+        (
+            "W22",
+            "Deconvolution of kernel 3x3*",
+            one("Deconvolution", "convolution_param { num_output: 4 kernel_size: 3 }"),
+        ),
+        ("W20", "negative_slope 0.1 *", one("ReLU", "relu_param { negative_slope: 0.1 }", top="data")),
+        ("W11", "TanH", net(layer("Convolution", CONV), layer("TanH", bottom="it", name="t"))),
+        ("E09", "17 outputs*", one("Slice", "slice_param { axis: 3 }", top=",".join(map(str, range(17))))),
+    ],
+)
+def test_a_user_takes_a_construct_out_of_a_rule(rule: str, exempt: str, text: str, tmp_path: Path):
+    assert rule in found(text, tmp_path)
+    assert rule not in found(text, tmp_path, load_rules(write(tmp_path, f"[{rule}]\nexempt = ['{exempt}']\n")))
+    assert rule in found(text, tmp_path, load_rules(write(tmp_path, f"[{rule}]\nexempt = ['another']\n")))
+
+
+def test_a_setting_of_the_cfg_is_taken_out_of_a_rule(tmp_path: Path):
+    (tmp_path / "my.cfg").write_text("[my_key] 1\n[my_other] 1\n")
+    (tmp_path / "n.prototxt").write_text(one("TanH"))
+    rules = write(tmp_path, "[W23]\nexempt = ['key [my_key]']\n")
+    report = onnx2caffe.check(tmp_path / "n.prototxt", cfg=tmp_path / "my.cfg", rules=rules)
+    assert [f.text for f in report.findings if f.rule == "W23"] == ["key [my_other]"]
+
+
 @pytest.mark.parametrize(
     "text",
     [
         "[X1]\nseverity = 'wrong'\n",
+        "[X1]\nseverity = 'wrong'\nwhen = { field = 'kernel_size', max = 3 }\n",
+        "[X1]\nseverity = 'wrong'\nwhen = { types = ['Convolution'], field = 'kernel_size' }\n",
+        "[X1]\nseverity = 'wrong'\nwhen = { types = ['Convolution'], max = 3 }\n",
+        "[X1]\nseverity = 'wrong'\nwhen = { types = ['Convolutoin'] }\n",
+        "[W22]\nexempt = 'Slice'\n",
         "[X1]\nseverity = 'awful'\nwhen = { types = [], field = 'x', max = 1 }\n",
         "[E01]\nseverety = 'slow'\n",
         "E01 = 3\n",

@@ -55,6 +55,8 @@ def _at(site: Site, finding: Finding) -> Finding:
 def _net(net: Sites, rules: Mapping[str, Rule], file: str) -> Iterator[Finding]:
     for id in (id for id in rules if id in NET_RULES):
         for site, text in NET_RULES[id](rules[id], net):
+            if rules[id].exempts(text, site.type if site else ""):
+                continue
             finding = Finding.of(rules[id], text, file=file)
             yield finding if site is None else _at(site, finding)
     for name, line in net.unknown if "W23" in rules else ():
@@ -64,6 +66,8 @@ def _net(net: Sites, rules: Mapping[str, Rule], file: str) -> Iterator[Finding]:
 def _cfg(net: Sites, rules: Mapping[str, Rule], file: str, cfg: Cfg) -> Iterator[Finding]:
     for id in (id for id in rules if id in CFG_RULES):
         for where, text in CFG_RULES[id](rules[id], net, cfg):
+            if rules[id].exempts(text):
+                continue
             if isinstance(where, Site):
                 yield _at(where, Finding.of(rules[id], text, file=file))
             else:

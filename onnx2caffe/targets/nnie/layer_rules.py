@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from onnx2caffe.caffe.layers import (
     Bias,
     Concat,
@@ -269,7 +271,7 @@ def _unseen(rule: Rule, site: Site) -> str | None:
     if isinstance(layer, Pooling) and layer.pool == "AVE" and any(layer.pad):
         return "AVE pooling with pad"
     if isinstance(layer, Deconvolution) and {*layer.kernel_size, *layer.stride} != {when["kernel"]}:
-        return f"Deconvolution of kernel {_text(layer.kernel_size)}, stride {_text(layer.stride)}"
+        return f"Deconvolution of kernel {_both(layer.kernel_size)}, stride {_both(layer.stride)}"
     return None
 
 
@@ -305,6 +307,11 @@ def _channels(site: Site) -> int:
 
 def _bottoms(site: Site) -> int:
     return max(len(site.bottoms), len(site.shapes))
+
+
+def _both(sizes: Sequence[int]) -> str:
+    """Height and width, which may be one number for both."""
+    return _text((sizes[0], sizes[-1]))
 
 
 def _text(shape: Shape) -> str:

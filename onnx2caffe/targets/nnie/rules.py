@@ -1,7 +1,7 @@
 """Rules as data (`rules.toml`), the functions that evaluate them, and findings.
 
-A rule's condition is a function registered under its id, or, without one, a condition on one field of some layer types,
-or a message in the mapper's log. A user's own TOML overrides any entry of a rule, or adds rules without a function.
+A rule's condition is a function registered under its id, or, without one, some layer types or a field of theirs, or a
+message in the mapper's log. A user's own TOML overrides any entry of a rule, or adds rules without a function.
 """
 
 from __future__ import annotations
@@ -43,6 +43,7 @@ class Rule:
     severity: str
     when: Mapping[str, Any] = field(default_factory=dict)
     avoid: bool = False
+    exempt: Sequence[str] = ()
     words: str = ""
     remedy: str = ""
     option: str = ""
@@ -53,6 +54,12 @@ class Rule:
     def forbidden(self) -> bool:
         """Whether the exporter must not write what the rule describes."""
         return self.avoid or self.severity in {"refused", "wrong"}
+
+    def exempts(self, text: str, type: str = "") -> bool:
+        """Whether the user took out what these words say (`*` stands for any), or this layer type."""
+        return type in self.exempt or any(
+            re.fullmatch(".*".join(map(re.escape, words.split("*"))), text, re.DOTALL) for words in self.exempt
+        )
 
 
 @dataclass(frozen=True)
@@ -99,9 +106,16 @@ def layer_rule(id: str) -> Callable[[LayerRule], LayerRule]:
 
 def see_layer(rule: Rule, site: Site) -> str | None:
     """What a rule about single layers finds at a layer; None for other rules."""
+    text = _condition(rule, site)
+    return None if text is None or rule.exempts(text, site.type) else text
+
+
+def _condition(rule: Rule, site: Site) -> str | None:
     if rule.id in LAYER_RULES:
         return LAYER_RULES[rule.id](rule, site)
-    return _field(rule, site) if "field" in rule.when else None
+    if "field" in rule.when:
+        return _field(rule, site)
+    return f"type {site.type}" if site.type in rule.when.get("types", ()) else None
 
 
 def _field(rule: Rule, site: Site) -> str | None:
@@ -161,7 +175,11 @@ def load_rules(user: Path | None = None) -> dict[str, Rule]:
         if not isinstance(entry, dict):
             raise UsageError(f"{user}: {id} is no table", f"write [{id}] and its entries below")
         merged[id] = _overridden(id, own.get(id, _NEW), entry)
-    return {id: _rule(id, entry) for id, entry in merged.items()}
+    rules = {id: _rule(id, entry) for id, entry in merged.items()}
+    for rule in rules.values():
+        if "field" not in rule.when:
+            _check_types(rule, rules)
+    return rules
 
 
 @cache
@@ -183,7 +201,7 @@ def _overridden(id: str, before: Mapping[str, Any], entry: Mapping[str, Any]) ->
         UsageError: an entry that rules do not have, or of another kind.
 
     """
-    kinds = {f.name: "" for f in fields(Rule)} | {"avoid": False, "when": {}}
+    kinds = {f.name: "" for f in fields(Rule)} | {"avoid": False, "exempt": [""], "when": {}}
     _check_kinds(f"rule {id}", kinds, entry)
     when = before.get("when", {})
     _check_kinds(f"rule {id}, when", when or _CONDITION, entry.get("when", {}))
@@ -222,7 +240,7 @@ def _rule(id: str, entry: Mapping[str, Any]) -> Rule:
     if id not in _own() and not _has_condition(rule.when):
         raise UsageError(
             f"rule {id} has no condition",
-            f'when = {{ types = ["Convolution"], field = "kernel_size", max = 11 }} in [{id}]',
+            f'when = {{ types = ["Slice"] }} in [{id}], or with a field and a bound: field = "kernel_size", max = 11',
         )
     if "field" in rule.when:
         _check_field(rule)
@@ -242,5 +260,17 @@ def _check_field(rule: Rule) -> None:
             )
 
 
+def _check_types(rule: Rule, rules: Mapping[str, Rule]) -> None:
+    """Raise UsageError where a rule is about a type that neither Caffe nor the mapper has, nor the user's E05 takes."""
+    if rule.id in _own():
+        return
+    known = {*LAYERS, *rules["E05"].when["types"], *rules["E05"].exempt}
+    for type in rule.when.get("types", ()):
+        if type not in known:
+            raise UsageError(f"rule {rule.id}: nobody has a layer type {type!r}", near(type, sorted(known)))
+
+
 def _has_condition(when: Mapping[str, Any]) -> bool:
-    return "log" in when or (set(when) >= {"types", "field"} and bool(set(when) & {"one_of", "min", "max"}))
+    """A log's words, or types; with a field, a bound for it."""
+    bounds = {"field", "one_of", "min", "max"} & set(when)
+    return "log" in when or ("types" in when and (not bounds or {"field"} < bounds))

@@ -73,7 +73,7 @@ def nnie(rules: Mapping[str, Rule]) -> Target:
             raise UsageError(f"rule {_COUNTS}: {what} = {most[what]} leaves no room for any net", "1 is the least")
     return _Nnie(
         "nnie",
-        frozenset(rules["E05"].when["types"]),
+        frozenset({*rules["E05"].when["types"], *rules["E05"].exempt}),
         exit="nnie",
         partition=True,
         max_segments=most["segments"],
