@@ -68,6 +68,7 @@ def convert(
     outputs: Sequence[str] = (),
     keep_bn: bool = False,
     strip_qdq: bool = False,
+    bgr: Sequence[str] = (),
     proof: bool = True,
     caffe_run: bool = True,
     inputs: Sequence[str] = (),
@@ -102,6 +103,7 @@ def convert(
         outputs: inner tensors at which the net shall end.
         keep_bn: keep BatchNorm layers instead of folding them into convolutions.
         strip_qdq: keep real numbers where the model rounds them to integers (QuantizeLinear and its kin).
+        bgr: inputs for R, G, B planes whose net shall take B, G, R; the turn stays ONNX in front (target nnie).
         proof: run the written files against the model before they are moved into place.
         caffe_run: let the proof use a real Caffe too, where there is one.
         inputs: `NAME=FILE` (.npy, .png, .jpg) or `NAME=VALUE`, further inputs for the proof.
@@ -138,6 +140,7 @@ def convert(
         outputs=outputs,
         keep_bn=keep_bn,
         strip_qdq=strip_qdq,
+        bgr=bgr,
         proof=proof,
         caffe_run=caffe_run,
         inputs=inputs,

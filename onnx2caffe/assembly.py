@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import onnx_ir as ir
@@ -16,8 +16,9 @@ from onnx2caffe.canon import Note
 from onnx2caffe.frontend import Loaded
 from onnx2caffe.frontend.names import names_of
 from onnx2caffe.mapfile import CaffeSegment, OnnxSegment, Place, Promise
+from onnx2caffe.partition.head import Prepared, prepared
 from onnx2caffe.partition.onnx_part import write_part
-from onnx2caffe.partition.plan import CHOSEN, HEAD, Piece, Plan, is_mean
+from onnx2caffe.partition.plan import CHOSEN, HEAD, Piece, Plan
 from onnx2caffe.targets.nnie.markers import Marks, marked, with_marked_names
 from onnx2caffe.targets.nnie.single import Link, joined
 
@@ -30,9 +31,6 @@ class Extras:
 
     marks: Marks = field(default_factory=Marks)
     single_wk: bool = False
-
-
-_HEAD = "the head subtracts {}; nnie_mapper can do that: [norm_type] 2 and these in [mean_file]"
 
 
 class Assembly:
@@ -113,7 +111,7 @@ class Assembly:
             file = f"{stem}.marked.prototxt"
             self.files[file] = write_prototxt(with_marks, self._folder / file, self._header)
         inputs = {
-            self._keys.of(value): _place(net, blob, canon.shape(value))
+            self._keys.of(value): replace(_place(net, blob, canon.shape(value)), mean=self._mean(value))
             for value, blob in zip(piece.part.inputs, net.inputs, strict=True)
         }
         outputs: dict[str, Place] = {}
@@ -123,6 +121,11 @@ class Assembly:
         self.segments.append(CaffeSegment(f"{stem}.prototxt", f"{stem}.caffemodel", inputs, outputs))
         self.tensors = promised | self.tensors
         self.layers |= {placed.name: placed.sources for placed in net}
+
+    def _mean(self, value: ir.Value) -> tuple[float, ...] | None:
+        """What the mapper can subtract in the head's place."""
+        found = _from_head(self._plan, value)
+        return found[0].mapper_mean if found else None
 
 
 def _place(net: Net, blob: str, shape: canon.Shape) -> Place:
@@ -216,18 +219,24 @@ def _commonest(ops: Counter[str]) -> str:
 
 
 def remarks(plan: Plan) -> list[Note]:
-    """Why nodes are on no net although they might be, one note per reason, and what the mapper can do for the head."""
+    """What the mapper can do for the head, and why nodes are on no net although they might be, one note per reason."""
     by_reason: dict[str, list[str]] = {}
-    notes = []
     for node, reason in plan.reasons.items():
-        if reason == HEAD and is_mean(node):
-            notes.append(Note("note", _HEAD.format(_channels(node)), canon.sources(node)))
-        elif reason not in CHOSEN:
+        if reason not in CHOSEN:
             by_reason.setdefault(reason, []).extend(canon.sources(node) or (node.name or node.op_type,))
-    return notes + [Note("note", f"stays ONNX: {reason}", tuple(nodes)) for reason, nodes in by_reason.items()]
+    notes = [Note("note", f"stays ONNX: {reason}", tuple(nodes)) for reason, nodes in by_reason.items()]
+    return [*_advice(plan), *notes]
 
 
-def _channels(node: ir.Node) -> str:
-    """The means that an Add subtracts, as far as they fit a line."""
-    found = next(array for value in node.inputs if (array := canon.const(value)) is not None)
-    return ", ".join(f"{-number:.6g}" for number in found.ravel()[:4]) + (" …" if found.size > 4 else "")
+def _advice(plan: Plan) -> Iterator[Note]:
+    for piece in plan.pieces:
+        for value, blob in zip(piece.part.inputs, piece.net.inputs if piece.net else (), strict=bool(piece.net)):
+            found = _from_head(plan, value)
+            if found is not None and (text := found[0].advice(blob)):
+                yield Note("note", text, canon.sources(found[1]))
+
+
+def _from_head(plan: Plan, value: ir.Value) -> tuple[Prepared, ir.Node] | None:
+    """How the head, and nothing else, makes a value of an input, and its last node."""
+    node, how = value.producer(), prepared(value)
+    return (how, node) if how is not None and node is not None and plan.reasons.get(node) == HEAD else None

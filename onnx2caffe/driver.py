@@ -24,6 +24,7 @@ from onnx2caffe.partition.plan import Plan, Wishes, partitioned, whole
 from onnx2caffe.passes import pipeline
 from onnx2caffe.passes.approximate import LoseBorders
 from onnx2caffe.passes.base import Pass
+from onnx2caffe.passes.planes import TurnPlanes
 from onnx2caffe.passes.strip_qdq import StripQdq
 from onnx2caffe.runtimes.base import Feeds, NetFiles, Runtime
 from onnx2caffe.stages import FAULT, SEEDS, TOOL, Observer, complaint, plain_name, unjudged_notes, writing
@@ -55,6 +56,7 @@ class Options:
     outputs: Sequence[str] = ()
     keep_bn: bool = False
     strip_qdq: bool = False
+    bgr: Sequence[str] = ()
     proof: bool = True
     caffe_run: bool = True
     inputs: Sequence[str] = ()
@@ -146,6 +148,8 @@ class _Converting:
         check_pictures(options.inputs, options.pictures)
         if (options.marks or options.single_wk or options.rules) and options.target != "nnie":
             raise UsageError("--cpu, --report, --hp, --single-wk and --rules are for the mapper", "--target nnie")
+        if options.bgr and (options.target != "nnie" or options.partition is False):
+            raise UsageError("--bgr leaves the turn of the planes to ONNX", "--target nnie, without --no-partition")
         self._target = nnie(load_rules(options.rules)) if options.rules else by_name(options.target)
         self._name = plain_name(options.name or path.stem)
         self._folder = options.folder or Path(path.stem)
@@ -189,7 +193,8 @@ class _Converting:
         return loaded
 
     def _passes(self) -> list[Pass]:
-        return pipeline.pipeline(self._target.exit, keep_bn=self._options.keep_bn)
+        turned = [TurnPlanes(self._options.bgr)] if self._options.bgr else []
+        return [*pipeline.pipeline(self._target.exit, keep_bn=self._options.keep_bn), *turned]
 
     def _recipes(self) -> Mapping[str, str]:
         kept = {"BatchNormalization": "BatchNorm"} if self._options.keep_bn else {}

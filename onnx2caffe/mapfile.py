@@ -47,12 +47,14 @@ class Port:
 class Place:
     """Where a tensor crosses a segment's border: the blob, and the tensor's ONNX shape.
 
-    `stored`: the shape of a Caffe blob, where that is another one for the same values in the same order.
+    `stored`: the shape of a Caffe blob, where that is another one for the same values in the same order. `mean`: what
+    the head subtracted, per channel, to make this input of a net: the mapper can do that instead.
     """
 
     blob: str
     shape: Shape
     stored: Shape | None = None
+    mean: tuple[float, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -169,7 +171,8 @@ def _places(places: Mapping[str, Place]) -> dict[str, Any]:
 
 def _place(place: Place) -> dict[str, Any]:
     stored = {"stored": list(place.stored)} if place.stored is not None else {}
-    return {"blob": place.blob, "shape": list(place.shape), **stored}
+    mean = {"mean": list(place.mean)} if place.mean is not None else {}
+    return {"blob": place.blob, "shape": list(place.shape), **stored, **mean}
 
 
 def _called(c: Mapping[str, Any]) -> dict[str, Any]:
@@ -251,7 +254,8 @@ def _read_segments(segments: Sequence[Any]) -> Iterator[Segment]:
 
 def _read_place(place: Mapping[str, Any]) -> Place:
     stored = _shape(place["stored"]) if "stored" in place else None
-    return Place(place["blob"], _shape(place["shape"]), stored)
+    mean = tuple(float(number) for number in place["mean"]) if "mean" in place else None
+    return Place(place["blob"], _shape(place["shape"]), stored, mean)
 
 
 def _plain(name: str) -> str:

@@ -59,6 +59,7 @@ def _convert_one(model: str, arguments: argparse.Namespace) -> Conversion:
             outputs=arguments.output,
             keep_bn=arguments.keep_bn,
             strip_qdq=arguments.strip_qdq,
+            bgr=arguments.bgr,
             proof=not arguments.no_proof,
             caffe_run=not arguments.no_caffe_run,
             inputs=arguments.input,

@@ -173,6 +173,13 @@ def _convert(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--recipe", action=_Pairs, default={}, type=_pair, metavar="KEY=VARIANT", help="see `onnx2caffe ops`"
     )
+    parser.add_argument(
+        "--bgr",
+        action="append",
+        default=[],
+        metavar="INPUT",
+        help="let the net take B, G, R of this R, G, B input (repeatable)",
+    )
     _partition(parser)
     _mapper(parser)
     parser.add_argument("--no-proof", action="store_true", help="write the files without running them")

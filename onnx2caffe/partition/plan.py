@@ -16,15 +16,14 @@ from onnx2caffe.caffe.lower.lower import Lowered, Names, lower_part, obstacles
 from onnx2caffe.caffe.net import Net
 from onnx2caffe.errors import Blocked, NotConvertible, UsageError, near
 from onnx2caffe.partition.cut import Part, cut
+from onnx2caffe.partition.head import belongs_in_front
 from onnx2caffe.partition.tail import behind_weights, decoding, ruined
 from onnx2caffe.partition.weights import macs
 from onnx2caffe.partition.wiring import Wiring
 from onnx2caffe.passes.editor import Editor
-from onnx2caffe.passes.match import constant_operand, source
-from onnx2caffe.passes.mean import is_input
 from onnx2caffe.targets.base import Target
 
-__all__ = ["CHOSEN", "HEAD", "Piece", "Plan", "Wishes", "is_mean", "partitioned", "whole"]
+__all__ = ["CHOSEN", "HEAD", "Piece", "Plan", "Wishes", "partitioned", "whole"]
 
 HEAD, DECODE, COARSE, ASKED = "head", "decode", "8 bits ruin it", "asked for"
 BETWEEN, LATE = "between nets", "behind the last net"
@@ -105,18 +104,6 @@ def partitioned(model: ir.Model, target: Target, wishes: Wishes) -> Plan:
 
     """
     return _Partition(model, target, wishes).plan()
-
-
-def is_mean(node: ir.Node) -> bool:
-    """Whether a node shifts an input."""
-    found = constant_operand(node) if node.op_type == "Add" else None
-    return found is not None and is_input(found[0])
-
-
-def _is_channels_last(node: ir.Node) -> bool:
-    """Whether a node makes planes of a picture whose channels come last."""
-    perm = list(canon.attribute(node, "perm")) if node.op_type == "Transpose" else []
-    return perm == [0, 3, 1, 2] and is_input(source(node))
 
 
 def _give_makers(graph: ir.Graph) -> None:
@@ -231,10 +218,10 @@ class _Partition:
         return Plan(tuple(pieces), reasons, total, total - sum(self._macs[node] for node in nodes))
 
     def _bar_head(self) -> None:
-        """What is subtracted from an input, and its layout, are better done in front: by the camera or on the CPU."""
+        """What an input needs first is better done in front: by the camera or on the CPU."""
         if self._wishes.head:
             before = self._wiring.ancestors(node for node, count in self._macs.items() if count)
-            self._bar((node for node in before if is_mean(node) or _is_channels_last(node)), HEAD)
+            self._bar((node for node in before if belongs_in_front(node)), HEAD)
 
     def _bar_tail(self) -> set[ir.Node]:
         """Give the nodes their reasons that are to stay on the CPU though legal; those that are to stay on a net."""

@@ -114,6 +114,19 @@ class Editor:
         self.graph.append(node)
         return copy
 
+    def interpose(
+        self, op: str, value: ir.Value, others: Sequence[ir.Value], attributes: _Attributes, what: str
+    ) -> None:
+        """Let all nodes that read `value` read a new node of its shape, `<value>__<what>`, that stands for it."""
+        readers = {use.node for use in value.uses()}
+        name = self._names.new(value.name or "", what)
+        output = ir.Value(name=name, shape=value.shape, type=value.type)
+        node = ir.node(op, [value, *others], attributes, outputs=[output], name=name)
+        add_sources(node, [value.name or ""])
+        self.graph.insert_before(next(reader for reader in self.graph if reader in readers), node)
+        for use in [use for use in value.uses() if use.node in readers]:
+            use.node.replace_input_with(use.idx, output)
+
     def replace(
         self,
         node: ir.Node,

@@ -10,6 +10,7 @@ import pytest
 from onnx import TensorProto
 
 from onnx2caffe import api
+from onnx2caffe.caffe.read import read_weights
 from onnx2caffe.errors import NotConvertible, RulesViolated, UsageError
 from onnx2caffe.frontend import from_proto
 from onnx2caffe.partition.cut import cut
@@ -460,3 +461,96 @@ class TestHead:
         g.conv("unit", "c", 3, 8)
         convert(g.model({"x": [1, 3, 8, 8]}, ["c"]), tmp_path, target="nnie")
         assert files(tmp_path) == ["m.caffemodel", "m.map.json", "m.prototxt"]
+
+
+class TestBgr:
+    """`bgr`: the net takes the planes of an R, G, B input as B, G, R, and the head turns them."""
+
+    MEAN = np.float32([10, 20, 30]).reshape(1, 3, 1, 1)
+
+    def _model(self, channels=3, inputs=("x",), mean=None):
+        g = Graph()
+        found = []
+        for name in inputs:
+            value = name if mean is None else g.node("Sub", [name, g.constant(f"{name}.m", mean)], f"{name}.centred")
+            found.append(g.node("Relu", [g.conv(value, f"{name}.c", channels, 4)], f"{name}.r"))
+        return g.model({name: [1, channels, 8, 8] for name in inputs}, found)
+
+    def _weights(self, folder):
+        return read_weights(folder / "m.caffemodel")["n_x.c"][0].values.reshape(4, 3, 3, 3).copy()
+
+    def test_the_head_turns_and_the_weights_turn_back(self, tmp_path):
+        plain = convert(self._model(), tmp_path)
+        weights = self._weights(plain.map_file.parent)
+        done = convert(self._model(), tmp_path, bgr=["x"])
+        assert done.proof.ok
+        assert "CPU: 1 node (Gather: head)" in done.summary
+        x = np.random.default_rng(0).standard_normal((1, 3, 8, 8)).astype(np.float32)
+        head = onnxruntime.InferenceSession(tmp_path / "out" / "m.head.onnx", providers=["CPUExecutionProvider"])
+        np.testing.assert_array_equal(head.run(None, {"x": x})[0], x[:, ::-1])
+        np.testing.assert_array_equal(self._weights(tmp_path / "out"), weights[:, ::-1])
+        (note,) = (note.text for note in done.notes if "turns the planes" in note.text)
+        assert "turned (B, G, R where 'x' takes R, G, B), and fill 'x__bgr'" in note
+        assert not [note for note in plain.notes if "planes" in note.text]
+
+    def test_the_mean_is_told_in_the_order_of_the_planes(self, tmp_path):
+        done = convert(self._model(mean=self.MEAN), tmp_path, bgr=["x"])
+        assert done.proof.ok
+        assert [node.op_type for node in onnx.load(tmp_path / "out" / "m.head.onnx").graph.node] == ["Gather", "Add"]
+        (place,) = read_map(tmp_path / "out")["segments"][1]["inputs"].values()
+        assert place["mean"] == [30, 20, 10]
+        (note,) = (note.text for note in done.notes if "subtracts" in note.text)
+        assert "[norm_type] 2 and 30, 20, 10 in [mean_file]" in note
+        assert note.endswith("turned (B, G, R where 'x' takes R, G, B)")
+
+    def test_one_of_several_inputs(self, tmp_path):
+        done = convert(self._model(inputs=("x", "y")), tmp_path, bgr=["y"])
+        assert done.proof.ok
+        (head, net) = read_map(tmp_path / "out")["segments"]
+        assert list(head["inputs"]) == ["y"]
+        assert {place["blob"] for place in net["inputs"].values()} == {"x", "y__bgr"}
+
+    @pytest.mark.parametrize(
+        ("channels", "options", "text"),
+        [
+            (3, {"bgr": ["z"]}, "--bgr z: no input"),
+            (1, {"bgr": ["x"]}, "its shape is"),
+            (3, {"bgr": ["x"], "target": "caffe"}, "leaves the turn"),
+            (3, {"bgr": ["x"], "partition": False}, "leaves the turn"),
+        ],
+    )
+    def test_refused(self, tmp_path, channels, options, text):
+        with pytest.raises(UsageError, match=text):
+            convert(self._model(channels), tmp_path, **options)
+
+
+class TestMeanOfTheHead:
+    """What of it the mapper can do, the note says and the map holds."""
+
+    def _convert(self, tmp_path, shape, mean):
+        g = Graph()
+        g.node("Sub", ["x", g.constant("m", np.float32(mean))], "centred")
+        g.conv("centred", "c", shape[1], 4)
+        done = convert(g.model({"x": shape}, ["c"]), tmp_path)
+        (place,) = read_map(tmp_path / "out")["segments"][1]["inputs"].values()
+        (note,) = (note.text for note in done.notes if "subtracts" in note.text)
+        return note, place.get("mean")
+
+    def test_one_number_for_all_planes(self, tmp_path):
+        note, mean = self._convert(tmp_path, [1, 3, 8, 8], 127.5)
+        assert "nnie_mapper can do that: [norm_type] 2 and 127.5, 127.5, 127.5 in [mean_file], in this order" in note
+        assert "leave the head out and fill 'centred'" in note
+        assert mean == [127.5] * 3
+
+    def test_of_numbers_below_one(self, tmp_path):
+        note, mean = self._convert(tmp_path, [1, 3, 8, 8], np.reshape([0.485, 0.456, 0.406], (3, 1, 1)))
+        assert "[norm_type] 5, [data_scale] 0.0039215686 and 123.675, 116.28, 103.53 in [mean_file]" in note
+        np.testing.assert_allclose(mean, [0.485, 0.456, 0.406], rtol=1e-6)
+
+    @pytest.mark.parametrize(
+        ("channels", "mean"), [(4, np.ones((4, 1, 1))), (3, np.ones((8, 8)))], ids=["no picture", "per pixel"]
+    )
+    def test_what_no_mean_file_can_hold(self, tmp_path, channels, mean):
+        note, held = self._convert(tmp_path, [1, channels, 8, 8], mean)
+        assert "run the head on the CPU, and 'centred' is [image_type] 0 with [norm_type] 0" in note
+        assert held is None
