@@ -3,7 +3,7 @@
 For a reference r and a candidate c, `e = max|c - r| / max(max|r|, 1e-6)`. Equal is `e ≤ max(1e-4, 10·n)` with a cosine
 of at least 0.9999, where n is the net's own float noise for that tensor: the same e between onnxruntime's runs without
 and with graph optimisations, between the run on x and the run on x·(1 + 1e-6·noise), and, where a tensor would differ
-without it, the run with every computed value rounded otherwise. A tensor whose own noise is above 5e-3, or turns its
+without it, two runs with every computed value rounded otherwise. A tensor whose own noise is above 5e-3, or turns its
 direction by more than 1e-5, cannot be judged on that input; neither can a *cold* one, whose largest value is below 1e-5
 and which is off by no more than the rounding of a number near 1 (Caffe's Sigmoid is (1 + tanh(x/2)) / 2). Integers are
 held by the share of elements that differ. A tensor whose size is another one when it is shaken cannot be judged either.
@@ -64,27 +64,26 @@ class Sample:
     """One tensor of the reference on one input: the plain run, and the runs that show its own noise.
 
     `optimised`: graph optimisations on. `shaken`: input off by 1e-6. `rough`: input off by 1e-4 (integers only).
-    `rounded`: every computed value rounded otherwise, if asked for.
+    `rounded`: every computed value rounded otherwise, some ways, if asked for.
     """
 
     plain: Array
     optimised: Array
     shaken: Array
     rough: Array | None = None
-    rounded: Array | None = None
+    rounded: tuple[Array, ...] = ()
 
     @property
     def sized(self) -> bool:
         """Whether rounding leaves the size as it is, which may depend on data."""
-        others = (self.optimised, self.shaken, self.rough, self.rounded)
+        others = (self.optimised, self.shaken, self.rough, *self.rounded)
         return all(other is None or other.shape == self.plain.shape for other in others)
 
     @cached_property
     def noise(self) -> Noise:
         """The tensor's own noise."""
         plain = self.finite(self.plain)
-        others = [other for other in (self.optimised, self.shaken, self.rounded) if other is not None]
-        moved = [distance(plain, self.finite(other)) for other in others]
+        moved = [distance(plain, self.finite(other)) for other in (self.optimised, self.shaken, *self.rounded)]
         return Noise(float(np.max([d.relative for d in moved])), 1 - float(np.min([d.cosine for d in moved])))
 
     @cached_property
@@ -199,7 +198,7 @@ def _judge_integers(sample: Sample, candidate: Array) -> Judgement:
         if not np.isfinite(candidate).all():
             return _differs("not finite where the reference is an integer")
         candidate = np.rint(candidate).astype(np.float64)
-    others = [other for other in (sample.optimised, sample.shaken, sample.rounded) if other is not None]
+    others = (sample.optimised, sample.shaken, *sample.rounded)
     flips = [_NOISE_FACTOR * _share(reference, other) for other in others]
     if sample.rough is not None:
         flips.append(_share(reference, sample.rough))

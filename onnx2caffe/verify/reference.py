@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 
 import onnx
@@ -36,7 +36,10 @@ class UserModel:
         wanted = [*(name for name in tensors if name in computed), *outputs]
         self._fine = Reference(source, wanted, widen=half)
         self._coarse = Reference(source, wanted) if half else None
-        self._rounded = Reference(source, wanted, widen=half, rewrite=round_otherwise)
+        self._rounded = [
+            Reference(source, wanted, widen=half, rewrite=partial(round_otherwise, mirrored=mirrored))
+            for mirrored in (False, True)
+        ]
 
     @cached_property
     def known(self) -> frozenset[str]:
@@ -73,15 +76,16 @@ class UserModel:
         rough = self._fine.run(shaken(feeds, _ROUGH_SHAKE), whole) if whole else {}
         return {n: Sample(plain[n], optimised[n], nearby[n], rough.get(n)) for n in names}
 
-    def rounded(self, feeds: Feeds, names: Sequence[str]) -> dict[str, Array]:
-        """The tensors with every computed float rounded a little otherwise: noise that shaken inputs do not show.
+    def rounded(self, feeds: Feeds, names: Sequence[str]) -> dict[str, tuple[Array, ...]]:
+        """The tensors with every computed float rounded a little otherwise, two ways: noise that shaken inputs hide.
 
-        Asked for only where a tensor seems to differ: it takes a session. Empty where onnxruntime cannot run it.
+        Asked for only where a tensor seems to differ: it takes sessions. Empty where onnxruntime cannot run it.
         """
         try:
-            return self._rounded.run(feeds, names) if names else {}
+            runs = [reference.run(feeds, names) for reference in self._rounded] if names else []
         except NoReference:
             return {}
+        return {name: tuple(run[name] for run in runs) for name in names}
 
     def as_written(self, feeds: Feeds, names: Sequence[str]) -> Mapping[str, Array]:
         """For a half model the tensors of the file as it is; empty for others, whose sample is just that."""

@@ -45,11 +45,15 @@ def sample(model: onnx.ModelProto, inner_too: bool = False) -> Samples:
         values = reference.run(feeds, inner)
         if not all(np.isfinite(v).all() for v in values.values()):
             return {}
-        rounded = ort.Reference(_rounded_otherwise(model).SerializeToString(), inner, widen=True, threads=1)
-        if not all(np.isfinite(v).all() for v in rounded.run(feeds | {_REACH: _REACHES[0]}, inner).values()):
+        rounded = [
+            ort.Reference(_rounded_otherwise(model, mirrored).SerializeToString(), inner, widen=True, threads=1)
+            for mirrored in (False, True)
+        ]
+        if not all(np.isfinite(v).all() for v in rounded[0].run(feeds | {_REACH: _REACHES[0]}, inner).values()):
             return {}
         plain, optimised = reference.run(feeds, names), reference.run(feeds, names, optimise=True)
-        moved = [rounded.run(shaken(feeds, 1e-6) | {_REACH: reach}, names) for reach in _REACHES]
+        near = shaken(feeds, 1e-6)
+        moved = [run.run(near | {_REACH: reach}, names) for run, reach in zip(rounded, _REACHES, strict=True)]
         rough = reference.run(shaken(feeds, 1e-4), names)
     except NoReference:
         return {}
@@ -60,7 +64,7 @@ def _farthest(reference: np.ndarray, others: Sequence[np.ndarray]) -> np.ndarray
     return max(others, key=lambda other: distance(reference, other).relative)
 
 
-def _rounded_otherwise(model: onnx.ModelProto) -> onnx.ModelProto:
+def _rounded_otherwise(model: onnx.ModelProto, mirrored: bool) -> onnx.ModelProto:
     """The model with every element of computed float tensors a few units in the last place off, Sigmoid by Tanh.
 
     Without it x - f(x) would seem free of noise where f(x) = x: only an exact zero stays one when x is shaken, and the
@@ -69,7 +73,7 @@ def _rounded_otherwise(model: onnx.ModelProto) -> onnx.ModelProto:
     """
     result = onnx.ModelProto()
     result.CopyFrom(model)
-    round_otherwise(result)
+    round_otherwise(result, mirrored)
     nodes = [made for node in result.graph.node for made in (_by_tanh(node) if node.op_type == "Sigmoid" else [node])]
     result.graph.ClearField("node")
     result.graph.node.extend(nodes)

@@ -173,4 +173,30 @@ def test_equal_scores_that_rounding_parts_are_no_evidence():
     assert judge(replace(plain["shares"], rounded=rounded["shares"]), other).verdict is Verdict.UNJUDGED
     scores = replace(plain["scores"], rounded=rounded["scores"])
     assert judge(scores, scores.plain * np.float32(1.001)).verdict is Verdict.DIFFERS
-    assert not np.array_equal(rounded["scores"], scores.plain)
+    assert not any(np.array_equal(other, scores.plain) for other in rounded["scores"])
+
+
+def test_the_first_of_equal_scores_is_no_evidence():
+    """ArgMax of saturated tanhs: each of two that are equal is the greater one when rounded one way or the other."""
+    nodes = [
+        helper.make_node("Tanh", ["x"], ["scores"], name="tanh"),
+        helper.make_node("ArgMax", ["scores"], ["best"], name="best", axis=1, keepdims=0),
+    ]
+    graph = helper.make_graph(
+        nodes,
+        "best",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 2, 40])],
+        [helper.make_tensor_value_info("best", TensorProto.INT64, [1, 40])],
+    )
+    file = helper.make_model(graph, ir_version=8, opset_imports=[helper.make_opsetid("", 13)]).SerializeToString()
+    x = np.full((1, 2, 40), 20, np.float32)
+    x[0, 0, 20:] = 0.5
+    model, feeds = UserModel(file, ["scores"]), {"x": x}
+    plain = model.sample(feeds, ["best"])["best"]
+    tied, wrong = plain.plain.copy(), plain.plain.copy()
+    tied[0, 7] = 1
+    wrong[0, 27] = 0
+    rounded = replace(plain, rounded=model.rounded(feeds, ["best"])["best"])
+    assert judge(plain, tied).verdict is Verdict.DIFFERS
+    assert judge(rounded, tied).verdict is not Verdict.DIFFERS
+    assert (rounded.rounded[0] != rounded.rounded[1])[0].tolist() == [True] * 20 + [False] * 20
