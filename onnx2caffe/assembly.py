@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -31,6 +31,9 @@ class Extras:
 
     marks: Marks = field(default_factory=Marks)
     single_wk: bool = False
+
+
+_RISKS = "in 8 bits on the NNIE, though better on the CPU, where --partition leaves it: {}"
 
 
 class Assembly:
@@ -223,9 +226,16 @@ def remarks(plan: Plan) -> list[Note]:
     by_reason: dict[str, list[str]] = {}
     for node, reason in plan.reasons.items():
         if reason not in CHOSEN:
-            by_reason.setdefault(reason, []).extend(canon.sources(node) or (node.name or node.op_type,))
+            by_reason.setdefault(reason, []).extend(_sources([node]))
     notes = [Note("note", f"stays ONNX: {reason}", tuple(nodes)) for reason, nodes in by_reason.items()]
+    if plan.risks:
+        notes.append(Note("warning", _RISKS.format(_rest(plan.risks)), _sources(plan.risks)))
     return [*_advice(plan), *notes]
+
+
+def _sources(nodes: Iterable[ir.Node]) -> tuple[str, ...]:
+    """The user's nodes behind some."""
+    return tuple(dict.fromkeys(name for n in nodes for name in canon.sources(n) or (n.name or n.op_type,)))
 
 
 def _advice(plan: Plan) -> Iterator[Note]:

@@ -21,6 +21,7 @@ from onnx2caffe.filekind import ONNX, need
 from onnx2caffe.frontend import Loaded, load
 from onnx2caffe.mapfile import CaffeSegment, ExportMap, Port
 from onnx2caffe.partition.plan import Plan, Wishes, partitioned, whole
+from onnx2caffe.partition.tail import TAILS
 from onnx2caffe.passes import pipeline
 from onnx2caffe.passes.approximate import LoseBorders
 from onnx2caffe.passes.base import Pass
@@ -155,6 +156,8 @@ class _Converting:
         self._folder = options.folder or Path(path.stem)
         self._strip = StripQdq()
         _check_recipes(options.recipes)
+        _check_figures(options)
+        self._check_partition()
 
     def run(self) -> Conversion:
         check_folder(self._folder, self._options.force)
@@ -225,7 +228,7 @@ class _Converting:
             export = self._map(assembly, parts, plan, loaded)
             mapfile.write(export, folder / self._map_name)
         layers = sum(len(net.layers) for net in plan.nets)
-        told = summary(plan, self._target.name) if self._partitions else ""
+        told = summary(plan, self._target.name) if self._partitions or self._target.partition else ""
         return _Written(export, loaded.half, layers, plan.share, len(plan.reasons), told, yardstick)
 
     def _cpu_parts(self, assembly: Assembly, folder: Path) -> CpuParts:
@@ -259,9 +262,21 @@ class _Converting:
 
     @property
     def _tail(self) -> str:
-        """Whoever says where to cut needs no other cuts; other targets are exact at any tail."""
-        default = "auto" if self._target.partition and not self._options.cuts else "full"
-        return self._options.tail or default
+        """Targets that never quantise are exact at any tail."""
+        return self._options.tail or ("auto" if self._target.partition else "full")
+
+    def _check_partition(self) -> None:
+        """Raise UsageError where what is asked for needs parts that stay ONNX, and there shall be none."""
+        options = self._options
+        asked = [f"--tail {options.tail}"] * (options.tail in ("auto", "none")) + [f"--cut {c}" for c in options.cuts]
+        if asked and not self._partitions:
+            reason = (
+                "--no-partition" if options.partition is False else f"target {self._target.name} without --partition"
+            )
+            raise UsageError(
+                f"{asked[0]} leaves nodes to ONNX; {reason} leaves none there",
+                "--partition lets a model be cut; --output TENSOR ends the net without a rest",
+            )
 
     def _stripped(self, loaded: Loaded, folder: Path) -> _Yardstick:
         """The model without its quantisation; note how far the user's file is from it."""
@@ -392,6 +407,16 @@ def _check_recipes(chosen: Mapping[str, str]) -> None:
         if variant not in ALTERNATIVES[key]:
             known = ", ".join(ALTERNATIVES[key])
             raise UsageError(f"--recipe {key}={variant}: no such variant", f"{key} has: {known}")
+
+
+def _check_figures(options: Options) -> None:
+    """Raise UsageError for what is none of the values that an option has."""
+    if options.tail and options.tail not in TAILS:
+        raise UsageError(f"--tail {options.tail}: no such tail", f"there are: {', '.join(TAILS)}")
+    if not 0 <= options.min_nnie_macs <= 1:
+        raise UsageError(f"--min-nnie-macs {options.min_nnie_macs}: no share between 0 and 1", "0.95 means 95 %")
+    if options.require_segments is not None and options.require_segments < 1:
+        raise UsageError(f"--require-segments {options.require_segments}: no positive number")
 
 
 def _may_differ(recipes: Mapping[str, str]) -> bool:

@@ -87,16 +87,6 @@ def _name(text: str) -> str:
     return text
 
 
-def _share(text: str) -> float:
-    try:
-        share = float(text)
-    except ValueError:
-        share = -1.0
-    if not 0 <= share <= 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is no share between 0 and 1")
-    return share
-
-
 def make_parser() -> argparse.ArgumentParser:
     """The parser; a parsed command has its name in `command`."""
     parser = _Parser(
@@ -209,9 +199,9 @@ def _partition(parser: argparse.ArgumentParser) -> None:
         "--rename", action=_Pairs, default={}, type=_pair, metavar="OLD=NEW", help="name an output's blob"
     )
     group.add_argument("--cpu-c", action="store_true", help="write what stays ONNX as C for the board too")
-    group.add_argument("--require-segments", type=_positive, metavar="N", help="fail unless it becomes N Caffe nets")
+    group.add_argument("--require-segments", type=int, metavar="N", help="fail unless it becomes N Caffe nets")
     group.add_argument(
-        "--min-nnie-macs", type=_share, default=0.0, metavar="F", help="fail if a lesser share (0 … 1) of MACs is there"
+        "--min-nnie-macs", type=float, default=0.0, metavar="F", help="fail if a lesser share (0 … 1) of MACs is there"
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 
 import onnx_ir as ir
@@ -17,7 +18,7 @@ from onnx2caffe.caffe.net import Net
 from onnx2caffe.errors import Blocked, NotConvertible, UsageError, near
 from onnx2caffe.partition.cut import Part, cut
 from onnx2caffe.partition.head import belongs_in_front
-from onnx2caffe.partition.tail import behind_weights, decoding, ruined
+from onnx2caffe.partition.tail import behind_weights, decoding, joining, ruined
 from onnx2caffe.partition.weights import macs
 from onnx2caffe.partition.wiring import Wiring
 from onnx2caffe.passes.editor import Editor
@@ -26,8 +27,9 @@ from onnx2caffe.targets.base import Target
 __all__ = ["CHOSEN", "HEAD", "Piece", "Plan", "Wishes", "partitioned", "whole"]
 
 HEAD, DECODE, COARSE, ASKED = "head", "decode", "8 bits ruin it", "asked for"
+JOINED = "unlike maps joined"
 BETWEEN, LATE = "between nets", "behind the last net"
-CHOSEN = frozenset({HEAD, DECODE, COARSE, ASKED, BETWEEN, LATE})
+CHOSEN = frozenset({HEAD, DECODE, JOINED, COARSE, ASKED, BETWEEN, LATE})
 """Why legal nodes stay ONNX all the same."""
 _ROUNDS = frozenset({"QuantizeLinear"})
 _TORN = "--strip-qdq keeps real numbers; rounding on the CPU between all layers would leave no net worth its name"
@@ -61,12 +63,16 @@ class Piece:
 
 @dataclass(frozen=True)
 class Plan:
-    """The pieces; why each node of the others is on no net; all multiply-accumulates, and those on nets."""
+    """The pieces; why each node of the others is on no net; all multiply-accumulates, and those on nets.
+
+    `risks`: nodes on a net that `Wishes` would rather have elsewhere, and why.
+    """
 
     pieces: tuple[Piece, ...]
     reasons: Mapping[ir.Node, str] = field(default_factory=dict)
     macs: int = 0
     net_macs: int = 0
+    risks: Mapping[ir.Node, str] = field(default_factory=dict)
 
     @property
     def nets(self) -> list[Net]:
@@ -88,10 +94,14 @@ def whole(model: ir.Model, target: Target, wishes: Wishes) -> Plan:
     """
     graph = model.graph
     part = Part(True, tuple(graph), tuple(graph.inputs), tuple(graph.outputs))
-    total = sum(map(macs, graph))
     piece = _lowered(part, graph.name or "net", target, wishes, Names())
     _check_names([piece], wishes.names)
-    return Plan((piece,), {}, total, total)
+    wiring = Wiring(graph)
+    counts = {node: macs(node) for node in wiring.nodes}
+    better = _coarse(wiring, _tail(wiring, counts)) if wishes.tail == "auto" else {}
+    better |= {node: HEAD for node in wiring.nodes if wishes.head and belongs_in_front(node)}
+    total = sum(counts.values())
+    return Plan((piece,), {}, total, total, {node: better[node] for node in wiring.nodes if node in better})
 
 
 def partitioned(model: ir.Model, target: Target, wishes: Wishes) -> Plan:
@@ -115,6 +125,17 @@ def _give_makers(graph: ir.Graph) -> None:
         assert maker is not None
         maker.meta["opaque"] = "no layer makes it: this output is an input or a constant"
     graph.outputs[:] = [copies.get(value, value) for value in graph.outputs]
+
+
+def _tail(wiring: Wiring, counts: Mapping[ir.Node, int]) -> set[ir.Node]:
+    """The nodes without weights behind them; none where there are no weights at all."""
+    return behind_weights(wiring, counts) if any(counts.values()) else set()
+
+
+def _coarse(wiring: Wiring, tail: AbstractSet[ir.Node]) -> dict[ir.Node, str]:
+    """The nodes of a tail that eight bits do no good, and why."""
+    ways = ((COARSE, ruined), (JOINED, joining), (DECODE, decoding))
+    return {node: reason for reason, found in ways for node in found(wiring, tail)}
 
 
 def _is_huge(value: ir.Value) -> bool:
@@ -224,33 +245,39 @@ class _Partition:
             self._bar((node for node in before if belongs_in_front(node)), HEAD)
 
     def _bar_tail(self) -> set[ir.Node]:
-        """Give the nodes their reasons that are to stay on the CPU though legal; those that are to stay on a net."""
-        tail = behind_weights(self._wiring, self._macs) if any(self._macs.values()) else set()
-        for node in self._wiring.closure(self._asked()):
-            self._reasons.setdefault(node, ASKED)
+        """Give the nodes their reasons that are to stay on the CPU though legal; those that are to stay on a net.
+
+        What leads to a cut is on a net as far as it can: there the user says where it ends, elsewhere the tail does.
+        """
+        tail = _tail(self._wiring, self._macs)
+        cut_at = self._cut_values()
+        makers = (self._wiring.makers[value] for value in cut_at if value in self._wiring.makers)
+        leading = self._wiring.ancestors(makers)
+        self._bar(self._wiring.closure(reader for value in cut_at for reader in self._wiring.readers[value]), ASKED)
         if self._wishes.tail == "none":
-            tail_only = {node for node in tail if not self._macs[node]}
-            self._bar(self._wiring.closure(tail_only), LATE)
-            return set()
+            late = self._wiring.closure(node for node in tail if not self._macs[node])
+            self._bar(late - leading, LATE)
+            return tail & leading
         if self._wishes.tail == "auto":
-            self._bar(decoding(self._wiring, tail), DECODE)
-            self._bar(ruined(self._wiring, tail), COARSE)
+            for node, reason in _coarse(self._wiring, tail).items():
+                if node not in leading:
+                    self._reasons.setdefault(node, reason)
         return tail
 
     def _bar(self, nodes: Iterable[ir.Node], reason: str) -> None:
         for node in nodes:
             self._reasons.setdefault(node, reason)
 
-    def _asked(self) -> set[ir.Node]:
-        """The nodes that read what the user wants to cut at."""
+    def _cut_values(self) -> set[ir.Value]:
+        """What the user wants to cut at."""
         values = self._named_values()
         if not values.keys() >= set(self._wishes.cuts):
             values = self._placed_values() | values
-        found: set[ir.Node] = set()
+        found: set[ir.Value] = set()
         for name in self._wishes.cuts:
             if name not in values:
                 raise UsageError(f"--cut {name}: no tensor, node or layer of that name", near(name, sorted(values)))
-            found |= {reader for value in values[name] for reader in self._wiring.readers[value]}
+            found |= values[name]
         return found
 
     def _named_values(self) -> dict[str, set[ir.Value]]:

@@ -18,7 +18,7 @@ import onnx_ir as ir
 from onnx2caffe import canon
 from onnx2caffe.partition.wiring import Wiring
 
-__all__ = ["TAILS", "behind_weights", "decoding", "ruined"]
+__all__ = ["TAILS", "behind_weights", "decoding", "joining", "ruined"]
 
 TAILS = ("auto", "none", "full")
 
@@ -38,12 +38,15 @@ def behind_weights(wiring: Wiring, weights: Mapping[ir.Node, int]) -> set[ir.Nod
 def decoding(wiring: Wiring, tail: AbstractSet[ir.Node]) -> set[ir.Node]:
     """The first decode arithmetic on each path to an output, and all behind it.
 
-    A node of `tail` begins a decode when it is an Exp, adds or multiplies by numbers that differ from place to place
-    (a grid), or joins unlike tensors (boxes with scores). Arithmetic with constants that only leads there, such as
-    `2 * x - 0.5` before a grid, belongs to it.
+    A node of `tail` begins a decode when it is an Exp, or adds or multiplies by numbers that differ from place to place
+    (a grid). Arithmetic with constants that only leads there, such as `2 * x - 0.5` before a grid, belongs to it.
     """
-    begin = {node for node in wiring.nodes if node in tail and _decodes(wiring, node, tail)}
-    return wiring.closure(begin | _leading_to(wiring, begin, tail))
+    return _from(wiring, {node for node in tail if _decodes(node)}, tail)
+
+
+def joining(wiring: Wiring, tail: AbstractSet[ir.Node]) -> set[ir.Node]:
+    """The first Concat of unlike tensors (boxes with scores) on each path, arithmetic that leads there, all behind."""
+    return _from(wiring, {n for n in tail if n.op_type == "Concat" and _joins_unlike(wiring, n, tail)}, tail)
 
 
 def ruined(wiring: Wiring, tail: AbstractSet[ir.Node]) -> set[ir.Node]:
@@ -60,12 +63,8 @@ def _is_integral(node: ir.Node) -> bool:
     return bool(steps[0] != 0 and np.allclose(steps, steps[0]))
 
 
-def _decodes(wiring: Wiring, node: ir.Node, tail: AbstractSet[ir.Node]) -> bool:
-    if node.op_type == "Exp":
-        return True
-    if node.op_type == "Concat":
-        return _joins_unlike(wiring, node, tail)
-    return node.op_type in _ARITHMETIC and any(_is_grid(array) for array in _constants(node))
+def _decodes(node: ir.Node) -> bool:
+    return node.op_type == "Exp" or (node.op_type in _ARITHMETIC and any(map(_is_grid, _constants(node))))
 
 
 def _constants(node: ir.Node) -> Iterator[_ARRAYS]:
@@ -80,6 +79,10 @@ def _is_grid(array: _ARRAYS) -> bool:
         if array.shape[axis] > 1 and bool((array != np.take(array, [0], axis=axis)).any())
     ]
     return len(varying) > 1
+
+
+def _from(wiring: Wiring, begin: AbstractSet[ir.Node], tail: AbstractSet[ir.Node]) -> set[ir.Node]:
+    return wiring.closure(begin | _leading_to(wiring, begin, tail))
 
 
 def _leading_to(wiring: Wiring, begin: Iterable[ir.Node], tail: AbstractSet[ir.Node]) -> set[ir.Node]:

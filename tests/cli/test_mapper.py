@@ -42,6 +42,9 @@ def net_outputs() -> list[str]:
         (["--tail", "none"], ["box0", "box1", "cls0", "cls1"]),
         (["--tail", "full"], ["all"]),
         ([word for name in CUTS for word in ("--cut", name)], sorted(CUTS)),
+        (["--cut", "cls0"], ["box0", "box1", "cls0", "score1.flat"]),
+        (["--cut", "decoded0"], ["box1", "decoded0", "scores"]),
+        (["--cut", "decoded0", "--tail", "none"], ["box1", "cls0", "cls1", "decoded0"]),
         (["--no-partition"], ["all"]),
     ],
 )
@@ -54,6 +57,17 @@ def test_what_runs_where_is_said(convert):
     ran = convert("detector")
     assert "NNIE: 100.0 % of MACs, " in ran.out
     assert "1 segment · CPU: 8 nodes (Add, Mul, Reshape …: decode)" in ran.out
+
+
+def test_one_net_says_what_it_has_in_eight_bits(convert):
+    ran = convert("detector", "--no-partition")
+    assert "NNIE: 100.0 % of MACs, " in ran.out
+    assert "1 segment\n" in ran.out
+    warning = next(line for line in ran.err.splitlines() if "in 8 bits" in line)
+    assert "better on the CPU" in warning
+    assert "8 nodes (Add, Mul, Reshape …: decode)" in warning
+    assert all(name in warning for name in ("n_moved0", "n_decoded1", "n_all"))
+    assert "in 8 bits" not in convert("detector", "--no-partition", "--tail", "full").err
 
 
 @pytest.mark.parametrize(
@@ -79,6 +93,10 @@ def test_what_runs_where_is_said(convert):
         (["--tail", "some"], 2, "invalid choice"),
         (["--require-segments", "0"], 2, "positive"),
         (["--min-nnie-macs", "2"], 2, "share"),
+        (["--min-nnie-macs", "nan"], 2, "share"),
+        (["--no-partition", "--tail", "none"], 2, "--tail none leaves nodes to ONNX"),
+        (["--no-partition", "--tail", "auto"], 2, "--tail auto leaves nodes to ONNX"),
+        (["--no-partition", "--cut", "r1"], 2, "--cut r1 leaves nodes to ONNX"),
     ],
 )
 def test_requirements_and_wrong_names(convert, words: list[str], code: int, text: str):
@@ -86,6 +104,12 @@ def test_requirements_and_wrong_names(convert, words: list[str], code: int, text
     assert ran.code == code
     assert text in ran.err
     assert Path("out").exists() == (code == 0)
+
+
+@pytest.mark.parametrize("words", [["--tail", "none"], ["--cut", "r1"]])
+def test_a_cut_that_nothing_would_make_is_refused(convert, words: list[str]):
+    ran = convert("classifier", *words, target="caffe")
+    assert (ran.code, "target caffe without --partition" in ran.err) == (2, True)
 
 
 @pytest.mark.parametrize("target", ["caffe", "bvlc"])

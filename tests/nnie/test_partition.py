@@ -155,6 +155,14 @@ class TestTail:
         assert {node.op_type for node in tail} >= {"Softmax", "MatMul"}
         assert not decoding(wiring, tail)
 
+    def test_what_comes_behind_unlike_maps_is_said_to(self, tmp_path):
+        """YOLOX: places and scores of a level are joined, and nothing is decoded."""
+        g = Graph()
+        g.node("Sigmoid", [g.conv("x", "c", 3, 5)], "score")
+        g.node("Concat", [g.conv("x", "box", 3, 4), "score"], "both", axis=1)
+        done = convert(g.model({"x": [1, 3, 8, 8]}, ["both"]), tmp_path, target="nnie")
+        assert "1 node (Concat: unlike maps joined)" in done.summary
+
     def test_exp_and_unlike_tensors_are(self):
         model = from_proto(detector()).model
         wiring = Wiring(model.graph)
@@ -236,6 +244,16 @@ class TestPorts:
 
 
 class TestRequirements:
+    @pytest.mark.parametrize(
+        "option",
+        [{"tail": "nix"}, {"min_nnie_macs": 5}, {"min_nnie_macs": float("nan")}, {"require_segments": 0}],
+        ids=str,
+    )
+    def test_no_value_of_an_option(self, tmp_path, option):
+        """The functions refuse what the command line does."""
+        with pytest.raises(UsageError, match=f"--{next(iter(option)).replace('_', '-')} "):
+            convert(classifier(), tmp_path, target="nnie", **option)
+
     def test_segments(self, tmp_path):
         with pytest.raises(RulesViolated, match="2 segments; 1 "):
             convert(warped(), tmp_path, target="nnie", require_segments=1)
