@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from onnx2caffe.errors import NumbersDiffer
+from onnx2caffe.errors import NumbersDiffer, Unsupported
 from onnx2caffe.frontend import Loaded
 from onnx2caffe.runtimes import c as runtime
 from onnx2caffe.runtimes.base import Feeds
@@ -19,7 +19,7 @@ from onnx2caffe.stages import FAULT
 from onnx2caffe.tvm import csource
 from onnx2caffe.tvm.csource import Interface
 from onnx2caffe.tvm.emit import Emitted
-from onnx2caffe.tvm.program import Type
+from onnx2caffe.tvm.program import Program, Type
 from onnx2caffe.verify.reference import UserModel
 from onnx2caffe.verify.scores import Progress, Proof, Scores
 
@@ -44,8 +44,8 @@ def write(tvm: Tvm, loaded: Loaded, emitted: Emitted, folder: Path, *, name: str
     """Write C sources of an emitted model; `tvm` then holds another program.
 
     Raises:
-        Unsupported: an operator's C would call TVM's runtime.
-        RuntimeCrash: TVM has no C for an operator.
+        Unsupported: TVM has no C for an operator, or its C would call TVM's runtime; its node is named.
+        RuntimeCrash: TVM died.
 
     """
     graph = loaded.model.graph  # which has the inputs that something reads
@@ -53,16 +53,42 @@ def write(tvm: Tvm, loaded: Loaded, emitted: Emitted, folder: Path, *, name: str
     values = [emitted.values[value] for value in graph.outputs]
     outputs = [(info.name, Type(v.dtype, info.shape)) for info, v in zip(loaded.outputs, values, strict=True)]
     face = csource.interface(name, emitted.program, inputs, outputs)
-    program = csource.renamed(emitted.program)
+    try:
+        texts = _sources(tvm, csource.renamed(emitted.program), face, folder, opt_level)
+    except Unsupported as problem:
+        raise _named(tvm, emitted.program, face, folder, opt_level) or problem from problem
+    _write(folder, texts)
+    return CCode(face, csource.file_names(face.name))
+
+
+def _sources(tvm: Tvm, program: Program, face: Interface, folder: Path, opt_level: int) -> dict[str, str]:
     tvm.load(program.to_json(), program.arrays)
     archive = folder / f"{face.name}.sources.tar"
     try:
         tvm.write_c(face.name, opt_level, archive)
-        texts = csource.sources(archive, face)
+        return csource.sources(archive, face)
     finally:
         archive.unlink(missing_ok=True)
-    _write(folder, texts)
-    return CCode(face, csource.file_names(face.name))
+
+
+def _named(tvm: Tvm, program: Program, face: Interface, folder: Path, opt_level: int) -> Unsupported | None:
+    """What to say of the first part that has no C by itself either; None where each has."""
+    for what, part in _parts(program, face):
+        try:
+            _sources(tvm, csource.renamed(part), face, folder, opt_level)
+        except Unsupported as problem:
+            return Unsupported(f"{what}: {problem.message}", problem.hint)
+    return None
+
+
+def _parts(program: Program, face: Interface) -> Iterator[tuple[str, Program]]:
+    """Each operator and each constant output as a program, with what to call it."""
+    for number, call in enumerate(program.calls):
+        yield f"node {call.node!r}: {call.fn}", program.alone(number)
+    for output, at in zip(face.outputs, program.outputs, strict=True):
+        if "constant" in at:
+            constant = Program(constants=program.constants, outputs=[at])
+            yield f"output {output.tensor!r}, which is constant", constant.without_unread()
 
 
 def write_build_files(folder: Path, library: str, codes: Sequence[CCode]) -> dict[str, str]:

@@ -202,7 +202,7 @@ class Tvm:
         try:
             self._ask({"do": "c", "name": name, "opt_level": opt_level, "path": str(archive)})
         except _Refusal as problem:
-            raise Unsupported(f"TVM writes no C for this module: {problem.message}") from problem
+            raise Unsupported(f"TVM writes no C: {problem.message.removeprefix(_FAILED)}") from problem
 
     def close(self) -> None:
         """End the worker; the next request starts another, without a program."""

@@ -135,7 +135,7 @@ def sources(archive: Path, face: Interface) -> dict[str, str]:
         entry, operators = (_text(tar, member) for member in ("lib0.c", "lib1.c"))
     if calls := sorted({*_RUNTIME.findall(entry + operators)}):
         raise Unsupported(
-            f"plain C has no {', '.join(calls)}, which an operator of this module calls",
+            f"plain C has no {', '.join(calls)}, which TVM's C calls",
             "a library has it: --target with a machine instead of c",
         )
     names = file_names(face.name)

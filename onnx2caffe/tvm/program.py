@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -88,18 +88,32 @@ class Program:
 
     def without_unread(self) -> Program:
         """The same without the constants that no call reads and that are no output: a weight beside its transposed."""
-        read = sorted({*_constants([[c.args, list(c.attrs.values())] for c in self.calls]), *_constants(self.outputs)})
+        arguments = [[call.args, [*call.attrs.values()]] for call in self.calls]
+        read = sorted({at["constant"] for at in _references([arguments, self.outputs]) if "constant" in at})
         numbers = {old: new for new, old in enumerate(read)}
-        calls = [
-            replace(
-                call,
-                args=_renumbered(call.args, numbers),
-                attrs={name: _renumbered(value, numbers) for name, value in call.attrs.items()},
-            )
-            for call in self.calls
-        ]
+
+        def renumbered(at: Reference) -> Reference:
+            return {"constant": numbers[at["constant"]]} if "constant" in at else at
+
+        calls = [_with(call, renumbered) for call in self.calls]
         constants = [self.constants[number] for number in read]
-        return replace(self, constants=constants, calls=calls, outputs=_renumbered(self.outputs, numbers))
+        return replace(self, constants=constants, calls=calls, outputs=_changed(self.outputs, renumbered))
+
+    def alone(self, number: int) -> Program:
+        """A program of one of the calls, whose inputs are what inputs and other calls give it."""
+        call = self.calls[number]
+        given: list[Reference] = []
+        for at in _references([call.args, [*call.attrs.values()]]):
+            if "constant" not in at and at not in given:
+                given.append(at)
+        inputs = [Input(f"x{place}", self._type(at)) for place, at in enumerate(given)]
+        call = _with(call, lambda at: {"input": given.index(at)} if at in given else at)
+        items = [{"item": item} for item in range(len(call.types))] if call.several else [{}]
+        outputs: list[Reference] = [{"call": 0, **item} for item in items]
+        return Program(inputs, self.constants, [call], outputs).without_unread()
+
+    def _type(self, at: Reference) -> Type:
+        return self.inputs[at["input"]].type if "input" in at else self.calls[at["call"]].types[at.get("item", 0)]
 
     def to_json(self) -> dict[str, Any]:
         """All but the arrays, as plain data."""
@@ -120,17 +134,23 @@ class Program:
         }
 
 
-def _constants(argument: Any) -> Iterator[int]:
-    """The numbers of the constants that stand in arguments."""
-    if isinstance(argument, Mapping) and "constant" in argument:
-        yield argument["constant"]
+def _references(argument: Any) -> Iterator[Reference]:
+    """The references that stand in arguments."""
+    if isinstance(argument, Mapping):
+        yield argument
     elif isinstance(argument, list | tuple):
         for item in argument:
-            yield from _constants(item)
+            yield from _references(item)
 
 
-def _renumbered(argument: Any, numbers: Mapping[int, int]) -> Any:
-    """Arguments with other numbers for their constants."""
+def _changed(argument: Any, change: Callable[[Reference], Reference]) -> Any:
+    """Arguments with other references."""
     if isinstance(argument, Mapping):
-        return {"constant": numbers[argument["constant"]]} if "constant" in argument else argument
-    return [_renumbered(item, numbers) for item in argument] if isinstance(argument, list | tuple) else argument
+        return change(argument)
+    return [_changed(item, change) for item in argument] if isinstance(argument, list | tuple) else argument
+
+
+def _with(call: Call, change: Callable[[Reference], Reference]) -> Call:
+    """A call with other references."""
+    attrs = {name: _changed(value, change) for name, value in call.attrs.items()}
+    return replace(call, args=_changed(call.args, change), attrs=attrs)

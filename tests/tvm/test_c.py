@@ -19,7 +19,7 @@ from onnx2caffe.errors import NumbersDiffer, Unsupported
 from onnx2caffe.mapfile import TvmSegment
 from onnx2caffe.runtimes import c as runtime
 from onnx2caffe.runtimes.tvm import Tvm
-from onnx2caffe.tvm import csource
+from onnx2caffe.tvm import csource, registry
 from onnx2caffe.tvm.csource import Interface
 from onnx2caffe.tvm.program import Program, Type
 from onnx2caffe.verify.measure import Verdict
@@ -220,6 +220,33 @@ def test_c_that_calls_the_runtime_is_refused(tmp_path: Path, running) -> None:
     face = Interface("net", (), (), ())
     with pytest.raises(Unsupported, match="TVMFuncCall"):
         csource.sources(tmp_path / "net.tar", face)
+
+
+def test_what_tvm_has_no_c_for_is_refused_by_its_node(tmp_path: Path, running, monkeypatch, capsys) -> None:
+    """TVM says it of the whole module; the node is that of the first operator that has no C by itself either."""
+    running("relay")
+
+    def of_integers(op, net):
+        return net.cast(net("acos", net.cast(op.value(), "int32")), "float32")
+
+    monkeypatch.setitem(registry._EMITTERS, (registry.BOTH, "Acos"), of_integers)
+    nodes = "{ a = Exp(x) b = Acos(a) y = Tanh(b) }"
+    text = f'<ir_version: 10, opset_import: ["": 18]> net (float[2] x) => (float[2] y) {nodes}'
+    model = onnx.parser.parse_model(text)
+    model.graph.node[1].name = "the one"
+    onnx.save(model, tmp_path / "net.onnx")
+    words = ["--target", "c", "--no-compare", "-o", str(tmp_path / "out")]
+    assert cli.main(["tvm", str(tmp_path / "net.onnx"), *words]) == 3
+    assert "error: node 'the one': acos: TVM writes no C: " in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_constant_that_tvm_has_no_c_for_is_refused_by_its_name(tmp_path: Path, running) -> None:
+    running("relay")
+    text = "net (float[2] x) => (float[2] y, bool[2] truths) <bool[2] t = {1, 0}> { y = Exp(x) truths = Identity(t) }"
+    onnx.save(onnx.parser.parse_model(f'<ir_version: 10, opset_import: ["": 18]> {text}'), tmp_path / "net.onnx")
+    with pytest.raises(Unsupported, match="output 'truths', which is constant: TVM writes no C: "):
+        onnx2caffe.export_tvm(tmp_path / "net.onnx", tmp_path / "out", target="c", compare=False)
 
 
 @pytest.mark.parametrize("fn", ["abs", "acosh", "asinh", "atanh", "cosh", "trunc", "isinf", "isnan", "erf"])

@@ -35,6 +35,20 @@ def test_what_is_read_keeps_its_place() -> None:
     assert program.outputs == [{"call": 1}, {"constant": 1}]
 
 
+def test_a_call_alone_is_given_what_it_reads() -> None:
+    one, two = Type("float32", (2,)), Type("int32", (3,))
+    constants = [Constant(name, np.zeros(2, np.float32)) for name in "ab"]
+    calls = [
+        Call("topk", [{"input": 0}], {}, [one, two], True, "n"),
+        Call("concat", [[{"call": 0, "item": 1}, {"constant": 1}, {"call": 0, "item": 1}]], {}, [one], False, "m"),
+    ]
+    program = Program([Input("x", one)], constants, calls, [{"call": 1}])
+    assert program.alone(0).outputs == [{"call": 0, "item": 0}, {"call": 0, "item": 1}]
+    assert program.alone(1).calls[0].args == [[{"input": 0}, {"constant": 0}, {"input": 0}]]
+    assert [given.type for given in program.alone(1).inputs] == [two]
+    assert [constant.name for constant in program.alone(1).constants] == ["b"]
+
+
 def test_a_weight_turned_there_and_back_is_the_users_own() -> None:
     net = RelayNet()
     weight = net.const(np.arange(6, dtype=np.float32).reshape(2, 3), "w")
