@@ -21,6 +21,7 @@ from onnx2caffe.runtimes import c as runtime
 from onnx2caffe.runtimes.tvm import Tvm
 from onnx2caffe.tvm import csource, registry
 from onnx2caffe.tvm.csource import Interface
+from onnx2caffe.tvm.families import load_families
 from onnx2caffe.tvm.program import Program, Type
 from onnx2caffe.verify.measure import Verdict
 from tests.ops.harness import difference, reference
@@ -229,6 +230,7 @@ def test_what_tvm_has_no_c_for_is_refused_by_its_node(tmp_path: Path, running, m
     def of_integers(op, net):
         return net.cast(net("acos", net.cast(op.value(), "int32")), "float32")
 
+    load_families()
     monkeypatch.setitem(registry._EMITTERS, (registry.BOTH, "Acos"), of_integers)
     nodes = "{ a = Exp(x) b = Acos(a) y = Tanh(b) }"
     text = f'<ir_version: 10, opset_import: ["": 18]> net (float[2] x) => (float[2] y) {nodes}'
