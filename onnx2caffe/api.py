@@ -291,6 +291,7 @@ def check(
     cfg: AnyPath | None = None,
     rules: AnyPath | None = None,
     mapper_log: AnyPath | None = None,
+    partition: bool | None = None,
     input_shapes: Mapping[str, Shape] | None = None,
     recipes: Mapping[str, str] | None = None,
 ) -> Report:
@@ -303,6 +304,8 @@ def check(
         cfg: the mapper's cfg for this prototxt, for the rules that need it.
         rules: TOML that overrides or adds rules (see docs/nnie-rules.md).
         mapper_log: what the mapper said; its messages become findings, with the ONNX nodes behind the layers.
+        partition: of an ONNX file, leave to the CPU what the target cannot have, as `convert` does (None: the target's
+            choice); False: such nodes are refused.
         input_shapes: shapes for inputs that leave dimensions free.
         recipes: recipe key -> variant (see `ops`).
 
@@ -316,6 +319,7 @@ def check(
         cfg=_path(cfg),
         rules=_path(rules),
         mapper_log=_path(mapper_log),
+        partition=partition,
         input_shapes=input_shapes or {},
         recipes=recipes or {},
     )

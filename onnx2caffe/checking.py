@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from onnx2caffe import mapfile
+from onnx2caffe.assembly import summary
 from onnx2caffe.caffe.lower.lower import obstacles
 from onnx2caffe.caffe.site import Site, Sites, of_net, read_sites
 from onnx2caffe.canon import Shape
@@ -45,18 +46,24 @@ class CheckOptions:
     cfg: Path | None = None
     rules: Path | None = None
     mapper_log: Path | None = None
+    partition: bool | None = None
     input_shapes: Mapping[str, Shape] = field(default_factory=dict)
     recipes: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Report:
-    """What a check found. `files`: what was looked at; `notes`: about the chip and the mapper's own check."""
+    """What a check found. `files`: what was looked at; `notes`: about the chip and the mapper's own check.
+
+    Of a model in parts: `summary` says what runs where, `on_cpu` names the nodes that no net can have.
+    """
 
     target: str
     files: tuple[str, ...]
     findings: tuple[Finding, ...]
     notes: tuple[str, ...] = ()
+    summary: str = ""
+    on_cpu: tuple[Blocked, ...] = ()
 
     def at_least(self, severity: str) -> list[Finding]:
         """The findings of this severity and worse ones.
@@ -93,6 +100,8 @@ def check(net: Path | None, options: CheckOptions) -> Report:
         raise UsageError("nothing to check", "name a .prototxt or .onnx file, or give --mapper-log FILE")
     if net is not None and net.suffix == ".onnx" and options.cfg is not None:
         raise UsageError("--cfg needs the prototxt it names", "convert first, then check the prototxt")
+    if options.partition is not None and (net is None or net.suffix != ".onnx"):
+        raise UsageError("--partition and --no-partition are for an ONNX file", "leave them out")
     return _Checking(net, options, target).run()
 
 
@@ -103,6 +112,8 @@ class _Checking:
         self._target = nnie(self._rules) if target.name == "nnie" else target
         self._names = Names()
         """Of the net's layers and blobs, as far as they are known."""
+        self._summary = ""
+        self._on_cpu: tuple[Blocked, ...] = ()
 
     def run(self) -> Report:
         notes = tuple(self._notes())
@@ -112,7 +123,8 @@ class _Checking:
         if self._options.mapper_log is not None:
             findings += self._log(self._options.mapper_log)
         files = [self._net, self._options.cfg, self._options.mapper_log]
-        return Report(self._target.name, tuple(str(f) for f in files if f), tuple(findings), notes)
+        names = tuple(str(f) for f in files if f)
+        return Report(self._target.name, names, tuple(findings), notes, self._summary, self._on_cpu)
 
     def _prototxt(self, path: Path) -> list[Finding]:
         need(path, PROTOTXT)
@@ -129,24 +141,31 @@ class _Checking:
         return [found for site in sites for found in _refusal(self._target, site, str(path))]
 
     def _model(self, path: Path) -> list[Finding]:
-        """Nodes without a legal form, then what the rules say about the nets that the others become."""
+        """What the rules say about the nets that `convert` would write, and what would stop it from writing any."""
         model = load(path, input_shapes=self._options.input_shapes).model
         pipeline.run(model, pipeline.pipeline(self._target.exit))
-        blocked = obstacles(model, self._target, self._options.recipes)
-        findings = [_blocked(b, path) for b in blocked.values()]
-        wishes = Wishes(self._tail, recipes=self._options.recipes, head=self._target.exit == "nnie")
+        blocked, parts = tuple(obstacles(model, self._target, self._options.recipes).values()), self._partitions
+        wishes = Wishes(self._tail, recipes=self._options.recipes, head=parts and self._target.exit == "nnie")
+        refused = [] if parts else [_blocked(b, path) for b in blocked]
         try:
             plan = partitioned(model, self._target, wishes)
-        except NotConvertible:  # then every node is among the blocked ones
-            return findings
+        except NotConvertible as problem:
+            return [_blocked(b, path) for b in problem.blocked] if parts else refused
+        if parts:
+            self._summary, self._on_cpu = summary(plan, self._target.name), blocked
         nets = [of_net(net) for net in plan.nets]
         self._names = _names(nets)
-        return findings + [found for net in nets for found in self._sites(net, path)]
+        return refused + [found for net in nets for found in self._sites(net, path)]
 
     @property
     def _tail(self) -> str:
         """Where `convert` ends the nets when it is told nothing."""
-        return "auto" if self._target.partition else "full"
+        return "auto" if self._target.partition and self._partitions else "full"
+
+    @property
+    def _partitions(self) -> bool:
+        chosen = self._options.partition
+        return self._target.partition if chosen is None else chosen
 
     def _log(self, path: Path) -> list[Finding]:
         text = read_text(path, errors="replace")
@@ -168,7 +187,7 @@ class _Checking:
 def _blocked(blocked: Blocked, path: Path) -> Finding:
     text = f"{blocked.op}: {'; or '.join(blocked.reasons)}"
     names = tuple(name for name in blocked.node.split(", ") if name)
-    remedy = "leave it to the CPU (the default of `convert`), or change the model"
+    remedy = "leave it to the CPU (--partition, the default of target nnie), or change the model"
     return Finding.of(_NODE, text, file=str(path), remedy=remedy, nodes=names)
 
 

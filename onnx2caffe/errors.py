@@ -37,6 +37,7 @@ __all__ = [
     "UsageError",
     "advised",
     "near",
+    "said_once",
 ]
 
 _NEAREST, _LIKENESS = 5, 0.3
@@ -87,6 +88,14 @@ class Blocked:
         return f"{self.op} {self.node!r}: {'; or '.join(self.reasons)}"
 
 
+def said_once(blocked: Sequence[Blocked]) -> list[str]:
+    """A line per reason: the nodes of one op and one reason share it."""
+    alike: dict[tuple[str, tuple[str, ...]], list[str]] = {}
+    for b in blocked:
+        alike.setdefault((b.op, b.reasons), []).append(b.node)
+    return [f"{op} {', '.join(map(repr, nodes))}: {'; or '.join(why)}" for (op, why), nodes in alike.items()]
+
+
 _WAYS_ROUND = (
     "--partition leaves such nodes in small ONNX files for the CPU and converts the rest; "
     "--output TENSOR ends the net in front of them"
@@ -99,11 +108,7 @@ class NotConvertible(Unsupported):
     def __init__(self, blocked: Sequence[Blocked], hint: str = "") -> None:
         self.blocked = tuple(blocked)
         head = f"{len(blocked)} node{'s' * (len(blocked) > 1)} cannot be converted:"
-        alike: dict[tuple[str, tuple[str, ...]], list[str]] = {}
-        for b in blocked:
-            alike.setdefault((b.op, b.reasons), []).append(b.node)
-        lines = [f"  {op} {', '.join(map(repr, nodes))}: {'; or '.join(why)}" for (op, why), nodes in alike.items()]
-        super().__init__("\n".join([head, *lines]), hint or _WAYS_ROUND)
+        super().__init__("\n".join([head, *(f"  {line}" for line in said_once(blocked))]), hint or _WAYS_ROUND)
 
 
 class NoReference(Onnx2CaffeError):

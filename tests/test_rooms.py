@@ -26,7 +26,7 @@ MAY_IMPORT = {
         "verify",
     },
     "comparison": {"caffe", "export", "mapfile", "programs", "runtimes", "verify"},
-    "checking": {"caffe", "caffe.lower", "export", "frontend", "mapfile", "partition", "passes", "targets"},
+    "checking": {"assembly", "caffe", "caffe.lower", "export", "frontend", "mapfile", "partition", "passes", "targets"},
     "inventory": {"assembly", "caffe.lower", "frontend", "partition", "passes", "targets"},
     "operators": set(),
     "cpu_parts": {"ccode", "mapfile", "stages", "tvm_driver", "verify"},

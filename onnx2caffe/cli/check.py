@@ -1,17 +1,22 @@
-"""`onnx2caffe check`: findings one a line, then for each rule what the mapper says and what to do."""
+"""`onnx2caffe check`: the worst findings first, those alike in one line; then what the mapper says and what to do."""
 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from onnx2caffe.cli.output import aside, say, say_json
+from onnx2caffe.errors import said_once
 
 if TYPE_CHECKING:
     from onnx2caffe.api import Finding, Report
 
 __all__ = ["run"]
+
+_SHOWN = 3
+"""Of layers that have the same finding."""
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -25,6 +30,7 @@ def run(arguments: argparse.Namespace) -> int:
         cfg=arguments.cfg,
         rules=arguments.rules,
         mapper_log=arguments.mapper_log,
+        partition=arguments.partition,
         input_shapes=arguments.input_shape,
         recipes=arguments.recipe,
     )
@@ -32,39 +38,76 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.json:
         say_json({**asdict(report), "counts": report.counts, "failing": len(failing)})
     else:
-        _say(report)
+        _say(report, None if arguments.verbose else _SHOWN)
     return 1 if failing else 0
 
 
-def _say(report: Report) -> None:
-    for finding in report.findings:
-        say(_line(finding))
-    for finding in {f.rule: f for f in report.findings if f.rule}.values():
+def _say(report: Report, most: int | None) -> None:
+    """Print a report; `most`: how many layers of one finding are named."""
+    worst_first = [f for severity in report.counts for f in report.findings if f.severity == severity]
+    for alike in _alike(worst_first):
+        say(_line(alike, most))
+    for rule in dict.fromkeys(f.rule for f in worst_first if f.remedy):
         say("")
-        for line in _explained(finding):
+        for line in _explained([f for f in worst_first if f.rule == rule and f.remedy]):
             say(line)
     if report.findings:
         say("")
+    for text in filter(None, [report.summary, *(f"on the CPU  {line}" for line in said_once(report.on_cpu))]):
+        say(text)
     counted = ", ".join(f"{count} {severity}" for severity, count in report.counts.items() if count)
     say(f"target {report.target}: {counted or 'nothing found'}")
     for note in report.notes:
         aside(f"note: {note}")
 
 
-def _line(finding: Finding) -> str:
+def _alike(findings: Sequence[Finding]) -> Iterable[Sequence[Finding]]:
+    """Findings of one rule that say the same, in the place of the first."""
+    groups: dict[tuple[str, ...], list[Finding]] = {}
+    for finding in findings:
+        words = "" if finding.rule else finding.words
+        groups.setdefault((finding.file, finding.severity, finding.rule, finding.text, words), []).append(finding)
+    return groups.values()
+
+
+def _line(alike: Sequence[Finding], most: int | None) -> str:
+    finding, *others = alike
     place = f"{finding.file}:{finding.line}" if finding.line else finding.file
-    layer = f"layer {finding.layer!r}: " if finding.layer else ""
-    nodes = f" (ONNX: {', '.join(finding.nodes)})" if finding.nodes else ""
-    words = f": {finding.words}" if not finding.rule else ""
-    return f"{place}: {finding.severity} {finding.rule or '?'}: {layer}{finding.text}{words}{nodes}"
+    text = f"{finding.text}: {finding.words}" if not finding.rule else finding.text
+    head = f"{place}: {finding.severity} {finding.rule or '?'}: "
+    if not others:
+        layer = f"layer {finding.layer!r}: " if finding.layer else ""
+        return f"{head}{layer}{text}{_remark([_nodes(finding)])}"
+    what = "layers" if all(f.layer for f in alike) else "times"
+    places = ", ".join(map(_place, alike[:most])) + (" …" if len(alike[:most]) < len(alike) else "")
+    return f"{head}{len(alike)} {what}: {text}: {places}"
 
 
-def _explained(finding: Finding) -> list[str]:
+def _place(finding: Finding) -> str:
+    """One of several: its layer, or else its line."""
+    line = f"line {finding.line}" if finding.line else ""
+    if not finding.layer:
+        return line
+    return f"{finding.layer!r}{_remark([line, _nodes(finding)])}"
+
+
+def _nodes(finding: Finding) -> str:
+    return f"ONNX: {', '.join(finding.nodes)}" if finding.nodes else ""
+
+
+def _remark(parts: Iterable[str]) -> str:
+    said = "; ".join(filter(None, parts))
+    return f" ({said})" if said else ""
+
+
+def _explained(findings: Sequence[Finding]) -> list[str]:
+    """What a rule says; the options are those of all that it found."""
+    finding = findings[0]
     said = {
-        "mapper": finding.words and f'"{finding.words}"',
+        "mapper": finding.rule and finding.words and f'"{finding.words}"',
         "do": finding.remedy,
-        "option": finding.option,
-        "source": f"{finding.source} ({finding.strength})",
+        "option": ", ".join(dict.fromkeys(f.option for f in findings if f.option)),
+        "source": finding.source and f"{finding.source} ({finding.strength})",
     }
     lines = [f"  {what:6} {text}" for what, text in said.items() if text]
-    return [f"{finding.rule} ({finding.severity})", *lines]
+    return [f"{finding.rule or '?'} ({finding.severity})", *lines]

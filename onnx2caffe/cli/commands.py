@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from onnx2caffe.cli.output import aside, complain, error_json, progress, say, say_json, table
 from onnx2caffe.cli.shown import caffe_advice, pictures, say_note, say_rows
-from onnx2caffe.errors import Onnx2CaffeError, UsageError
+from onnx2caffe.errors import Onnx2CaffeError, UsageError, said_once
 
 if TYPE_CHECKING:
     from onnx2caffe.api import Conversion
@@ -216,9 +216,9 @@ def _inspect(arguments: argparse.Namespace) -> int:
         say(f"nothing stops a conversion to target {arguments.target}")
     if seen.summary:
         say(seen.summary)
-    for node in seen.illegal:
-        say(f"on the CPU  {node}")
-    for line in (*map(str, seen.blocked), *seen.reason.splitlines()):
+    for line in said_once(seen.illegal):
+        say(f"on the CPU  {line}")
+    for line in (*said_once(seen.blocked), *seen.reason.splitlines()):
         say(f"blocks  {line}")
     return 0
 

@@ -278,6 +278,13 @@ def _check(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--recipe", action=_Pairs, default={}, type=_pair, metavar="KEY=VARIANT", help="for MODEL.onnx; see `ops`"
     )
+    parser.add_argument(
+        "--partition",
+        action=argparse.BooleanOptionalAction,
+        default=None,
+        help="MODEL.onnx as `convert` would write it (default for nnie), or with nodes for the CPU as refused",
+    )
+    parser.add_argument("-v", "--verbose", action="store_true", help="name every layer of findings that say the same")
     _input_shapes(parser)
     _common(parser)
 

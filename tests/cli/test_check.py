@@ -12,6 +12,8 @@ import pytest
 import onnx2caffe
 from onnx2caffe.cli.parser import _SOCS
 from onnx2caffe.targets.nnie.socs import SOCS
+from tests.nnie.models import save as save_nnie
+from tests.nnie.models import warped
 from tests.nnie.nets import layer, net
 from tests.verify.models import save
 
@@ -92,6 +94,62 @@ def test_a_model_is_checked_by_its_nodes(cli, tmp_path):
     assert onnx2caffe.check(model, target="caffe").findings == ()
 
 
+def test_a_model_is_checked_as_it_would_be_converted(cli, tmp_path):
+    """What `convert` leaves to the CPU is said as such, by `inspect` in the same words; refused only where asked."""
+    model = save_nnie(warped(), tmp_path)
+    ran = cli("check", model)
+    assert ran.code == 0
+    (line,) = (line for line in ran.out.splitlines() if line.startswith("on the CPU  GridSample 'n_warped': "))
+    summary = next(line for line in ran.out.splitlines() if line.startswith("NNIE: "))
+    assert {line, summary} <= set(cli("inspect", model).out.splitlines())
+    assert cli("convert", model, "-o", "out", "--no-proof").out.splitlines().count(summary) == 1
+    report = json.loads(cli("check", model, "--json").out)
+    assert (report["summary"], [node["node"] for node in report["on_cpu"]]) == (summary, ["n_warped"])
+    ran = cli("check", model, "--no-partition")
+    assert ran.code == 1
+    assert "refused node: GridSample: " in ran.out
+    assert not set(ran.out.splitlines()) & {line, summary}
+    assert [f.nodes for f in onnx2caffe.check(model, target="caffe").at_least("refused")] == [("n_warped",)]
+    assert onnx2caffe.check(model, target="caffe", partition=True).at_least("refused") == []
+
+
+def test_a_model_without_a_net_is_refused(cli, tmp_path):
+    """`convert` ends with 3 there."""
+    model = save_nnie(warped(), tmp_path)
+    rules = write("[X1]\nseverity = 'refused'\nwhen = { types = ['Convolution'] }\n", "my.toml")
+    assert cli("convert", model, "-o", "out", "--no-proof", "--rules", rules).code == 3
+    ran = cli("check", model, "--rules", rules)
+    assert ran.code == 1
+    assert {nodes for f in onnx2caffe.check(model, rules=rules).at_least("refused") for nodes in f.nodes} >= {"n_c1"}
+
+
+def test_alike_findings_share_a_line_and_the_worst_stand_first(cli):
+    layers = [layer("ReLU", "relu_param { negative_slope: 0.1 }", bottom="data", name=f"r{i}") for i in range(4)]
+    path = write(net(*layers, layer("Permute", "permute_param { order: 0 order: 3 }", name="p")))
+    ran = cli("check", path)
+    lines = ran.out.splitlines()
+    assert lines[0] == "net.prototxt:6: refused E01: layer 'p': order [0, 3, 1, 2]"
+    assert lines[1] == (
+        "net.prototxt:2: slow W20: 4 layers: negative_slope 0.1 is not 0: 'r0' (line 2), 'r1' (line 3), 'r2' (line 4) …"
+    )
+    assert [line for line in lines if line.startswith(("E01 (", "W20 ("))] == ["E01 (refused)", "W20 (slow)"]
+    assert cli("check", path, "-v").out.splitlines()[1].endswith("'r2' (line 4), 'r3' (line 5)")
+    found = json.loads(cli("check", path, "--json").out)["findings"]
+    assert [f["line"] for f in found if f["rule"] == "W20"] == [2, 3, 4, 5]
+
+
+def test_alike_messages_of_a_log_share_a_line(cli):
+    log = write("data containing only zeros\n" * 2 + "Aborted\nerror: a\nAborted\n", "l")
+    lines = cli("check", "--mapper-log", log).out.splitlines()
+    unknown = "a message of the mapper's that no rule knows"
+    assert lines[:3] == [
+        f"l:3: refused ?: 2 times: {unknown}: Aborted: line 3, line 5",
+        f"l:4: refused ?: {unknown}: error: a",
+        "l:1: slow M01: 2 times: a tensor of zeros in calibration: line 1, line 2",
+    ]
+    assert sum("a rule of your own (--rules" in line for line in lines) == 1
+
+
 def test_our_own_export_names_the_onnx_nodes_and_a_log_too(cli, tmp_path):
     model = save("classifier", tmp_path)
     onnx2caffe.convert(model, "net", name="net", proof=False)
@@ -165,6 +223,8 @@ def test_what_is_no_prototxt(cli, text: str):
         (["check", "net.prototxt", "--rules", "missing.toml"], "missing.toml"),
         (["check", "--mapper-log", "missing.log"], "missing.log"),
         (["check", "net.onnx", "--cfg", "net.cfg"], "prototxt"),
+        (["check", "net.prototxt", "--no-partition"], "for an ONNX file"),
+        (["check", "--mapper-log", "l", "--partition"], "for an ONNX file"),
         (["check", "net.prototxt", "--fail-on", "everything"], "everything"),
     ],
 )
