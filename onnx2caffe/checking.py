@@ -185,7 +185,7 @@ class _Checking:
 
 
 def _blocked(blocked: Blocked, path: Path) -> Finding:
-    text = f"{blocked.op}: {'; or '.join(blocked.reasons)}"
+    text = f"{blocked.op}: {blocked.why}"
     names = tuple(name for name in blocked.node.split(", ") if name)
     remedy = "leave it to the CPU (--partition, the default of target nnie), or change the model"
     return Finding.of(_NODE, text, file=str(path), remedy=remedy, nodes=names)

@@ -13,9 +13,18 @@ from onnx2caffe import canon, cpu_parts, mapfile
 from onnx2caffe.assembly import Assembly, Extras, remarks, summary
 from onnx2caffe.caffe.lower.families import load_families
 from onnx2caffe.caffe.lower.registry import ALTERNATIVES
+from onnx2caffe.caffe.rules import unfit
 from onnx2caffe.canon import Note, Shape
 from onnx2caffe.cpu_parts import CpuParts
-from onnx2caffe.errors import NoReference, NumbersDiffer, RulesViolated, UnreadableFile, UsageError, advised
+from onnx2caffe.errors import (
+    NoReference,
+    NotConvertible,
+    NumbersDiffer,
+    RulesViolated,
+    UnreadableFile,
+    UsageError,
+    advised,
+)
 from onnx2caffe.export import MAP_SUFFIX, Staging, check_folder
 from onnx2caffe.filekind import ONNX, need
 from onnx2caffe.frontend import Loaded, load
@@ -243,7 +252,11 @@ class _Converting:
         options = self._options
         head = self._target.exit == "nnie"
         wishes = Wishes(self._tail, options.cuts, self._recipes(), options.renames, head)
-        plan = (partitioned if self._partitions else whole)(loaded.model, self._target, wishes)
+        try:
+            plan = (partitioned if self._partitions else whole)(loaded.model, self._target, wishes)
+        except NotConvertible as problem:
+            problem.hint = self._batch_hint(loaded) or problem.hint
+            raise
         nets = len(plan.nets)
         if options.require_segments not in (None, nets):
             raise RulesViolated(
@@ -254,6 +267,16 @@ class _Converting:
                 f"{plan.share:.2%} of the multiply-accumulates run on nets; {options.min_nnie_macs:.2%} are required"
             )
         return plan
+
+    def _batch_hint(self, loaded: Loaded) -> str:
+        """What to do about inputs that a net could take in but for their batch."""
+        for name, shape in ((port.name, port.shape) for port in loaded.inputs if port.shape):
+            single = (1, *shape[1:])
+            if unfit(self._target, shape) and not unfit(self._target, single):
+                if name in self._options.input_shapes:
+                    return f"a net of target {self._target.name} has batch 1: --input-shape {name}:{_listed(single)}"
+                return f"the file says batch {shape[0]} for input {name!r}: export it with batch 1, or a free one"
+        return ""
 
     @property
     def _partitions(self) -> bool:
@@ -386,6 +409,10 @@ class _Converting:
         return (
             f"{sentence}; {runtimes[0].name} and {broken.runtime} part at layer {where[0]!r} (relative {where[1]:.1e})"
         )
+
+
+def _listed(shape: Shape) -> str:
+    return ",".join(map(str, shape))
 
 
 def _drop_kept(loaded: Loaded) -> None:

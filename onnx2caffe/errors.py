@@ -78,22 +78,28 @@ class FreeDimension(Unsupported):
 
 @dataclass(frozen=True)
 class Blocked:
-    """One node that has no lowering: its name, op type, and one reason per alternative tried."""
+    """One node that has no lowering: its name, op type, one reason per alternative tried, and the `gist` of them."""
 
     node: str
     op: str
     reasons: tuple[str, ...]
+    gist: str = ""
+
+    @property
+    def why(self) -> str:
+        """What to say of the reasons."""
+        return self.gist or "; or ".join(self.reasons)
 
     def __str__(self) -> str:
-        return f"{self.op} {self.node!r}: {'; or '.join(self.reasons)}"
+        return f"{self.op} {self.node!r}: {self.why}"
 
 
 def said_once(blocked: Sequence[Blocked]) -> list[str]:
     """A line per reason: the nodes of one op and one reason share it."""
-    alike: dict[tuple[str, tuple[str, ...]], list[str]] = {}
+    alike: dict[tuple[str, str], list[str]] = {}
     for b in blocked:
-        alike.setdefault((b.op, b.reasons), []).append(b.node)
-    return [f"{op} {', '.join(map(repr, nodes))}: {'; or '.join(why)}" for (op, why), nodes in alike.items()]
+        alike.setdefault((b.op, b.why), []).append(b.node)
+    return [f"{op} {', '.join(map(repr, nodes))}: {why}" for (op, why), nodes in alike.items()]
 
 
 _WAYS_ROUND = (

@@ -14,7 +14,14 @@ __all__ = ["NodeView", "Refused"]
 
 
 class Refused(Exception):
-    """A way to express a node does not apply here; the text says why (attribute and value, or the target's rule)."""
+    """A way to express a node does not apply here; the text says why (attribute and value, or the target's rule).
+
+    Of several ways, each with its reason, `reasons` has them all.
+    """
+
+    def __init__(self, *reasons: str) -> None:
+        super().__init__("; or ".join(reasons))
+        self.reasons = reasons
 
 
 class NodeView:

@@ -11,10 +11,9 @@ from dataclasses import dataclass, field, replace
 import onnx_ir as ir
 
 from onnx2caffe import canon
-from onnx2caffe.caffe.layers import Input
-from onnx2caffe.caffe.layers.base import LayerError
 from onnx2caffe.caffe.lower.lower import Lowered, Names, lower_part, obstacles
 from onnx2caffe.caffe.net import Net
+from onnx2caffe.caffe.rules import unfit
 from onnx2caffe.errors import Blocked, NotConvertible, UsageError, near
 from onnx2caffe.partition.cut import Part, cut
 from onnx2caffe.partition.head import belongs_in_front
@@ -161,7 +160,7 @@ class _Partition:
         self._blocked = obstacles(model, target, wishes.recipes)
         if huge := [blocked for node, blocked in self._blocked.items() if any(map(_is_huge, node.outputs))]:
             raise NotConvertible(huge)
-        self._reasons = {node: "; or ".join(blocked.reasons) for node, blocked in self._blocked.items()}
+        self._reasons = {node: blocked.why for node, blocked in self._blocked.items()}
         self._macs = {node: macs(node) for node in self._wiring.nodes}
         self._weights = self._macs if any(self._macs.values()) else dict.fromkeys(self._wiring.nodes, 1)
         self._bar_head()
@@ -310,17 +309,10 @@ class _Partition:
         except ValueError:
             return _UNKNOWN_SHAPE
         cost = 4 * math.prod(shape) if self._by_size else 1
-        if into_net and self._refused_input(shape):
+        if into_net and unfit(self._target, shape):
             cost += _NO_INPUT
         named = canon.tensors(value) or value in self._wiring.graph.outputs
         return cost if named else cost + _NO_IDENTITY
-
-    def _refused_input(self, shape: canon.Shape) -> str | None:
-        layer = Input(shape=(shape,))
-        try:
-            return self._target.refuses(layer, [], layer.infer([]))
-        except LayerError as problem:
-            return str(problem)
 
     def _pieces(self, parts: Sequence[Part]) -> tuple[list[Piece], dict[ir.Node, str]]:
         """The parts lowered and finished, and the nodes that a rule about a whole net turns out to refuse."""
@@ -344,12 +336,17 @@ class _Partition:
         own = set(part.nodes)
         found: dict[ir.Node, str] = {}
         for value in part.inputs:
-            reason = self._refused_input(canon.shape(value))
+            reason = unfit(self._target, canon.shape(value))
             if reason:
                 found |= dict.fromkeys(own.intersection(self._wiring.readers[value]), f"input {value.name!r}: {reason}")
         return found
 
     def _refusals(self) -> list[Blocked]:
+        """Why there is no net: an input that none can take in, or else all nodes."""
+        unread = (value for value in self._wiring.graph.inputs if unfit(self._target, canon.shape(value)))
+        readers = dict.fromkeys(reader for value in unread for reader in self._wiring.readers[value])
+        if readers:
+            return [self._blocked[node] for node in readers]
         late = set(self._reasons) - set(self._blocked)
         rest = [Blocked(canon.label(n), n.op_type, (self._reasons[n],)) for n in late]
         return [*self._blocked.values(), *sorted(rest, key=str)]

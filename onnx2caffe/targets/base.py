@@ -42,6 +42,10 @@ class Target:
                 return f"target {self.name} does not know {layer.param_field}.{name}"
         return None
 
+    def gist(self, op: str, shapes: Sequence[Shape], reasons: Sequence[str]) -> str:
+        """What to read of the reasons, one per alternative, why a node has no lowering: each once."""
+        return "; or ".join(dict.fromkeys(reasons))
+
     def order(self, key: str) -> Sequence[str]:
         """The variants of a recipe to try first on this target."""
         return self.preferred.get(key, ())

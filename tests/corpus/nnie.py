@@ -93,7 +93,7 @@ def _unproven(reports: Sequence[onnx2caffe.Report]) -> str:
 def _blocked(notes: Sequence[onnx2caffe.Note]) -> str:
     """What stays ONNX for want of a legal form."""
     reasons = [note.text.removeprefix("stays ONNX: ") for note in notes if note.text.startswith("stays ONNX: ")]
-    return _line(" | ".join(reason.partition("; or ")[0] for reason in reasons))
+    return _line(" | ".join(reasons))
 
 
 def behind(rows: Sequence[Row]) -> list[str]:

@@ -72,7 +72,8 @@ class Emitter:
         first = next(b for b in bottoms if b.held is not None)
         alike = [b.seen_as(b.own) if b.own == first.own else self._reshaped(b, first.own) for b in bottoms]
         if not isinstance(layer, _POINTWISE) or any(b.held for b in alike) or len({b.shape for b in bottoms}) > 1:
-            raise Refused(f"{layer.type} reads a tensor {list(first.shape)} that stands as {list(first.own)}")
+            own, shape = list(first.own), list(first.shape)
+            raise Refused(f"no Reshape of the target makes {own} the {shape} that {layer.type} would read")
         return tuple(top.seen_as(first.shape) for top in self.many(layer, *alike, what=what))
 
     def _reshaped(self, blob: Blob, shape: Shape) -> Blob:
@@ -121,15 +122,15 @@ class Emitter:
             Refused: none; the text holds one reason per way.
 
         """
-        reasons = []
+        reasons: list[str] = []
         for way in ways:
             mark = len(self.placed), len(self.used)
             try:
                 return way()
             except Refused as problem:
                 del self.placed[mark[0] :], self.used[mark[1] :]
-                reasons.append(str(problem))
-        raise Refused("; or ".join(dict.fromkeys(reasons)))
+                reasons += problem.reasons
+        raise Refused(*dict.fromkeys(reasons))
 
     def alternatives(self, key: str) -> list[Alternative]:
         """The alternatives of `key`, best first: the user's choice alone, or the target's order, then the rest.

@@ -8,14 +8,14 @@ from dataclasses import dataclass, field, replace
 import onnx_ir as ir
 
 from onnx2caffe import canon
-from onnx2caffe.caffe.layers import Input, LayerError
+from onnx2caffe.caffe.layers import Input
 from onnx2caffe.caffe.lower.emitter import PROVISIONAL, Emitter
 from onnx2caffe.caffe.lower.families import load_families
 from onnx2caffe.caffe.lower.op import Op
 from onnx2caffe.caffe.lower.registry import ALTERNATIVES, Refused
 from onnx2caffe.caffe.names import Namer
 from onnx2caffe.caffe.net import Blob, Net, Placed
-from onnx2caffe.caffe.rules import Rules
+from onnx2caffe.caffe.rules import Rules, unfit
 from onnx2caffe.errors import Blocked, NotConvertible
 
 __all__ = ["Lowered", "Names", "lower", "lower_part", "obstacles"]
@@ -94,6 +94,12 @@ def obstacles(model: ir.Model, target: Rules, chosen: Mapping[str, str] | None =
     return found | {node: Blocked(canon.label(node), node.op_type, behind) for node in unseen}
 
 
+def _shapes(node: ir.Node) -> list[canon.Shape]:
+    """The known shapes of a node's computed tensors, in order."""
+    values = [value for value in (*node.inputs, *node.outputs) if value is not None and value.const_value is None]
+    return [canon.shape(value) for value in values if value.shape is not None and value.shape.is_static()]
+
+
 class _Lowering:
     def __init__(self, name: str, target: Rules, chosen: Mapping[str, str], names: Names) -> None:
         self._target = target
@@ -116,20 +122,17 @@ class _Lowering:
     def _input(self, value: ir.Value) -> None:
         blob = Blob(self._blob_name(value.name or "input"), canon.shape(value))
         layer = Input(shape=(blob.shape,))
-        try:
-            layer.infer([])
-            if 0 in blob.shape:
-                raise LayerError("Caffe has no blobs of size 0")
-            if value.dtype == ir.DataType.STRING:
-                raise LayerError("Caffe has no strings")
-            if refused := self._target.refuses(layer, [], [blob.shape]):
-                raise LayerError(refused)
-        except LayerError as problem:
+        if problem := self._unfit_input(value, blob.shape):
             reason = f"shape {list(blob.shape)}: {problem}"
             self.blocked[value] = Blocked(value.name or "", "graph input", (reason,))
         self._place([Placed(self._layer_name(blob.name), layer, (), (blob.name,))], {blob.name: blob.shape})
         self._lowered.net.inputs.append(blob.name)
         self._lowered.blobs[value] = blob
+
+    def _unfit_input(self, value: ir.Value, shape: canon.Shape) -> str | None:
+        if 0 in shape:
+            return "Caffe has no blobs of size 0"
+        return "Caffe has no strings" if value.dtype == ir.DataType.STRING else unfit(self._target, shape)
 
     def _node(self, node: ir.Node) -> None:
         if reason := node.meta.get("opaque"):
@@ -145,7 +148,7 @@ class _Lowering:
         try:
             result = emitter.attempt(node.op_type, Op(node, self._lowered.blobs), emitter)
         except Refused as problem:
-            self._block(node, str(problem))
+            self._block(node, *problem.reasons)
             return
         results = [result] if isinstance(result, Blob) else list(result)
         self._bind(node.outputs, results, emitter, node.name or label, node)
@@ -155,9 +158,10 @@ class _Lowering:
         """Whether an input's shape is unknown because of a node blocked before."""
         return any(v is not None and v.const_value is None and v not in self._lowered.blobs for v in node.inputs)
 
-    def _block(self, node: ir.Node, reason: str) -> None:
+    def _block(self, node: ir.Node, *reasons: str) -> None:
         """Remember why; give the outputs blobs all the same, so that the nodes behind are judged too."""
-        self.blocked[node] = Blocked(canon.label(node), node.op_type, (reason,))
+        gist = self._target.gist(node.op_type, _shapes(node), reasons)
+        self.blocked[node] = Blocked(canon.label(node), node.op_type, reasons, gist)
         for value in node.outputs:
             dims = value.shape
             if dims is not None and all(isinstance(d, int) for d in dims):

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from onnx2caffe.caffe.layers.base import Layer, Shape
 from onnx2caffe.caffe.net import Net
+from onnx2caffe.caffe.rules import unfit
 from onnx2caffe.caffe.site import Site, of_net
 from onnx2caffe.errors import UsageError
 from onnx2caffe.targets.base import Target
@@ -21,6 +23,7 @@ __all__ = ["NNIE", "nnie"]
 
 _COUNTS = "E09"
 """The rule of how many segments, inputs and outputs there may be."""
+_SEQUENCES = "the mapper's LSTM and RNN layers ([net_type] 2) are not written, since no compiled net shows one"
 
 
 @dataclass(frozen=True)
@@ -39,6 +42,17 @@ class _Nnie(Target):
         if batches:
             return f"nnie E04, {self.rules['E04'].title}: batch {batches[0]}"
         return None
+
+    def gist(self, op: str, shapes: Sequence[Shape], reasons: Sequence[str]) -> str:
+        """A tensor that no blob of NNIE holds; else the rule that an alternative breaks, else why the best fails.
+
+        A choice of the user's comes first. That a layer type is not there (E05) says least: it is some helper's.
+        """
+        unfits = (f"tensor {list(shape)}: {text}" for shape in shapes if (text := unfit(self, shape)))
+        chosen = (reason for reason in reasons if reason.startswith("--recipe "))
+        ruled = (reason for reason in reasons if reason.startswith("nnie ") and not reason.startswith("nnie E05"))
+        found = next(itertools.chain(chosen, unfits, ruled, reasons))
+        return f"{found}; {_SEQUENCES}" if op in ("LSTM", "GRU", "RNN") else found
 
     def dressed(self, net: Net, names: Mapping[str, str]) -> Net:
         """In place where that is the mapper's fast form, outputs and names as the `.wk` has them."""
