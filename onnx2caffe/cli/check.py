@@ -61,6 +61,13 @@ def _say(report: Report, most: int | None) -> None:
         aside(f"note: {note}")
 
 
+def _options(findings: Sequence[Finding]) -> str:
+    """Options of `convert`; a net that it did not write has no use for them."""
+    options = ", ".join(dict.fromkeys(f.option for f in findings if f.option))
+    ours = any(f.nodes for f in findings)
+    return options if ours or not options else f"when converting with onnx2caffe: {options}"
+
+
 def _alike(findings: Sequence[Finding]) -> Iterable[Sequence[Finding]]:
     """Findings of one rule that say the same, in the place of the first."""
     groups: dict[tuple[str, ...], list[Finding]] = {}
@@ -106,7 +113,7 @@ def _explained(findings: Sequence[Finding]) -> list[str]:
     said = {
         "mapper": finding.rule and finding.words and f'"{finding.words}"',
         "do": finding.remedy,
-        "option": ", ".join(dict.fromkeys(f.option for f in findings if f.option)),
+        "option": _options(findings),
         "source": finding.source and f"{finding.source} ({finding.strength})",
     }
     lines = [f"  {what:6} {text}" for what, text in said.items() if text]

@@ -41,7 +41,7 @@ def test_a_bad_net(cli):
     lines = ran.out.splitlines()
     assert lines[0] == "net.prototxt:2: refused E01: layer 'it': order [0, 3, 1, 2]"
     assert any("Permute can only support" in line for line in lines)
-    assert "option --cut NAME" in ran.out
+    assert "option when converting with onnx2caffe: --cut NAME" in ran.out
     assert lines[-1].startswith("target nnie: 1 refused")
     assert "nnie_mapper_11 alone" in ran.err
 

@@ -130,7 +130,8 @@ BROKEN: list[tuple[str, str]] = [
     ("W09", net(*many(33), layer("Concat", bottom=",".join(f"r{i}" for i in range(33)), name="c"))),
     ("W09", net(layer("Slice", top=",".join(f"s{i}" for i in range(40))), shape=(1, 40, 8, 8))),
     ("W10", one("Upsample", "upsample_param { scale: 2 }")),
-    ("W11", one("Sigmoid")),
+    ("W07", one("Convolution", "convolution_param { num_output: 8 kernel_size: 3 group: 4 }")),
+    ("W11", net(layer("Convolution", CONV), layer("Sigmoid", bottom="it", name="s"))),
     ("W11", one("LRN")),
     (
         "W11",
@@ -191,6 +192,7 @@ CLEAN: list[tuple[str, str]] = [
     ("W04", one("Convolution", CONV)),
     ("W05", net(*(layer("ReLU", name=first + "a" * 31) for first in "bc"))),
     ("W06", one("DepthwiseConv", "convolution_param { num_output: 4 kernel_size: 3 }")),
+    ("W06", one("Convolution", "convolution_param { num_output: 8 kernel_size: 3 group: 4 }")),
     ("W07", one("Convolution", "convolution_param { num_output: 4 kernel_size: 3 group: 4 }")),
     (
         "W08",
@@ -200,6 +202,17 @@ CLEAN: list[tuple[str, str]] = [
     ("W10", one("Deconvolution", "convolution_param { num_output: 4 kernel_size: 2 stride: 2 }")),
     ("W11", net(layer("Convolution", CONV, name="c"), layer("ReLU", bottom="c", top="c", name="r"))),
     ("W11", one("Softmax")),
+    ("W11", one("Sigmoid")),
+    ("W11", net(layer("Concat", bottom="data,data"), layer("Sigmoid", bottom="it", name="s"))),
+    ("W11", net(layer("Flatten"), layer("Sigmoid", bottom="it", name="s"))),
+    (
+        "W11",
+        net(
+            layer("Convolution", CONV, name="c"),
+            layer("Scale", bottom="c", name="s"),
+            layer("ReLU", bottom="c", name="r"),
+        ),
+    ),
     ("W12", one("Normalize", "norm_param { eps: 1e-10 }")),
     ("W13", one("Power", "power_param { power: 2 }")),
     ("W14", one("Softmax", "softmax_param { axis: -3 }")),

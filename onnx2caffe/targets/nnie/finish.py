@@ -15,13 +15,13 @@ from onnx2caffe.caffe.names import unlike
 from onnx2caffe.caffe.net import Net, Placed
 from onnx2caffe.caffe.rename import renamed
 
-__all__ = ["NAME_LENGTH", "for_mapper", "plain"]
+__all__ = ["NAME_LENGTH", "PRODUCERS", "for_mapper", "plain"]
 
 NAME_LENGTH = 31
 """Characters of a segment's inputs and outputs that the `.wk` keeps (nnie W05)."""
 
 _ACTIVATIONS = frozenset({"ReLU", "PReLU", "Sigmoid", "TanH", "ELU", "BNLL", "AbsVal"})
-_PRODUCERS = frozenset(
+PRODUCERS = frozenset(
     {"Convolution", "DepthwiseConv", "Deconvolution", "InnerProduct", "BatchNorm", "Scale", "Bias", "Eltwise"}
 )
 """Layers whose top is memory of its own: in place behind a Reshape, an activation would change what that shares."""
@@ -204,7 +204,7 @@ def _in_place(net: Net) -> Net:
             continue
         blob = placed.bottoms[0]
         maker = makers[blob]
-        if maker.layer.type in _PRODUCERS and readers[blob] == 1 and blob not in net.outputs:
+        if maker.layer.type in PRODUCERS and readers[blob] == 1 and blob not in net.outputs:
             moved[blob] = placed.tops[0]
             moments[blob] = maker.name
     layers = [

@@ -201,13 +201,15 @@ def _small_integers(rule: Rule, site: Site) -> str | None:
 @layer_rule("W06")
 def _depthwise(rule: Rule, site: Site) -> str | None:
     group = _convolution_group(site)
-    return f"group {group}, one per channel" if group > 1 and group == _channels(site) else None
+    return f"group {group}, one per channel" if _is_depthwise(site) else None
 
 
 @layer_rule("W07")
 def _grouped(rule: Rule, site: Site) -> str | None:
     group = _convolution_group(site)
-    return f"group {group} of {_channels(site)} channels" if 1 < group < _channels(site) else None
+    if group < 2 or _is_depthwise(site):
+        return None
+    return f"group {group} of {_channels(site)} channels"
 
 
 @layer_rule("W09")
@@ -298,6 +300,12 @@ def crops(site: Site) -> bool:
 
 def _convolution_group(site: Site) -> int:
     return site.layer.group if isinstance(site.layer, Convolution) and site.shapes else 1
+
+
+def _is_depthwise(site: Site) -> bool:
+    """Whether a Convolution could be a DepthwiseConv: as many groups as channels, and one filter for each."""
+    group = _convolution_group(site)
+    return isinstance(site.layer, Convolution) and 1 < group == _channels(site) == site.layer.num_output
 
 
 def _channels(site: Site) -> int:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from itertools import chain
 
 from onnx2caffe.caffe.site import Site, Sites
+from onnx2caffe.targets.nnie.finish import PRODUCERS
 from onnx2caffe.targets.nnie.rules import Rule
 from onnx2caffe.targets.nnie.segments import CPU, segments
 
@@ -99,18 +100,20 @@ def _followers(rule: Rule, net: Sites) -> Seen:
 
 @_net_rule("W11")
 def _slow(rule: Rule, net: Sites) -> Seen:
+    """What is said to be in place or merged can be: nobody else reads the blob before it."""
     when = rule.when
     makers: dict[str, str] = {}
     for site in net:
         first = site.bottoms[0] if site.bottoms else ""
+        maker, alone = makers.get(first, ""), first in site.tops or len(net.readers(first)) == 1
         if site.type in when["slow"]:
             yield site, f"type {site.type}"
         elif site.type in when["last"] and any(net.readers(top) for top in site.tops):
             yield site, f"{site.type} inside the net"
-        elif site.type in when["activations"] and first not in site.tops and len(net.readers(first)) == 1:
-            yield site, f"{site.type} is not in place"
-        elif site.type in when["merge"] and len(site.bottoms) == 1 and makers.get(first) in _PRODUCTS:
-            yield site, f"{site.type} after {makers[first]} is not merged"
+        elif site.type in when["activations"] and first not in site.tops and alone and maker in PRODUCERS:
+            yield site, f"{site.type} after {maker} is not in place"
+        elif site.type in when["merge"] and len(site.bottoms) == 1 and alone and maker in _PRODUCTS:
+            yield site, f"{site.type} after {maker} is not merged"
         makers.update(dict.fromkeys(site.tops, site.type))
 
 
