@@ -16,6 +16,7 @@ from onnx2caffe.errors import Blocked, NotConvertible, UnreadableFile, UsageErro
 from onnx2caffe.export import MAP_SUFFIX
 from onnx2caffe.filekind import PROTOTXT, need
 from onnx2caffe.frontend import load
+from onnx2caffe.mapfile import CaffeSegment, ExportMap
 from onnx2caffe.partition.plan import Wishes, partitioned
 from onnx2caffe.passes import pipeline
 from onnx2caffe.targets import by_name
@@ -129,14 +130,15 @@ class _Checking:
     def _prototxt(self, path: Path) -> list[Finding]:
         need(path, PROTOTXT)
         sites = read_sites(path, REPORT if self._target.name == "nnie" else "")
-        nodes = _nodes_beside(path.parent, path.name)
+        export = _map_beside(path.parent, path.name)
+        nodes = _nodes(export)
         known = replace(sites, layers=[replace(site, nodes=tuple(nodes.get(site.name, ()))) for site in sites.layers])
         self._names = _names([known])
-        return self._sites(known, path)
+        return self._sites(known, path, _means(export))
 
-    def _sites(self, sites: Sites, path: Path) -> list[Finding]:
+    def _sites(self, sites: Sites, path: Path, means: Mapping[str, Sequence[float]] | None = None) -> list[Finding]:
         if self._target.name == "nnie":
-            cfg = read_cfg(self._options.cfg, path) if self._options.cfg else None
+            cfg = read_cfg(self._options.cfg, path, means) if self._options.cfg else None
             return examine(sites, self._rules, str(path), cfg)
         return [found for site in sites for found in _refusal(self._target, site, str(path))]
 
@@ -169,7 +171,7 @@ class _Checking:
 
     def _log(self, path: Path) -> list[Finding]:
         text = read_text(path, errors="replace")
-        names = self._names if self._net else Names(_nodes_beside(path.parent))
+        names = self._names if self._net else Names(_nodes(_map_beside(path.parent)))
         return read_log(text, self._rules, str(path), names)
 
     def _notes(self) -> list[str]:
@@ -215,16 +217,28 @@ def _names(nets: Sequence[Sites]) -> Names:
     return Names(_by_marked_names({site.name: site.nodes for site in sites}), makers)
 
 
-def _nodes_beside(folder: Path, prototxt: str = "") -> Mapping[str, Sequence[str]]:
-    """Caffe layer -> the user's nodes, from a map.json of ours in the folder that holds the prototxt (any, if "")."""
+def _map_beside(folder: Path, prototxt: str = "") -> ExportMap | None:
+    """A map.json of ours in the folder that holds the prototxt (any, if "")."""
     for path in sorted(folder.glob(f"*{MAP_SUFFIX}")):
         try:
             export = mapfile.read(path)
         except UnreadableFile:
             continue
         if not prototxt or prototxt in export.files:
-            return _by_marked_names(export.layers)
-    return {}
+            return export
+    return None
+
+
+def _nodes(export: ExportMap | None) -> Mapping[str, Sequence[str]]:
+    """Caffe layer -> the user's nodes."""
+    return _by_marked_names(export.layers) if export else {}
+
+
+def _means(export: ExportMap | None) -> Mapping[str, Sequence[float]]:
+    """Blob -> what a head subtracts before it."""
+    nets = [segment for segment in export.segments if isinstance(segment, CaffeSegment)] if export else []
+    places = (place for net in nets for place in net.inputs.values())
+    return {place.blob: place.mean for place in places if place.mean is not None}
 
 
 def _by_marked_names(layers: Mapping[str, Sequence[str]]) -> dict[str, Sequence[str]]:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from onnx2caffe import api
 from onnx2caffe.errors import UnreadableFile
 from onnx2caffe.targets.nnie.cfg import CFG_RULES, parse_cfg, read_cfg
 from onnx2caffe.targets.nnie.examine import examine
 from onnx2caffe.targets.nnie.rules import Finding, load_rules
+from tests.nnie.models import Graph, save
 from tests.nnie.nets import layer, net, sites
 
 RULES = load_rules()
@@ -28,6 +32,15 @@ GOOD = {
     "instruction_name": "inst",
 }
 PICTURE = net(layer("Convolution", "convolution_param { num_output: 8 kernel_size: 3 }"), shape=(1, 3, 32, 32))
+CENTRED = PICTURE.replace('"data"', '"centred"')
+MEANS = {"centred": (100.0, 110.0, 120.0)}
+"""What a head subtracts; of these files only `means.txt` and `bytes.txt` hold that."""
+FILES = {
+    "means.txt": "100\n110\n120\n",
+    "turned.txt": "120\n110\n100\n",
+    "one.txt": "100\n",
+    "bytes.txt": "25500\n28050\n30600\n",
+}
 
 
 def picture(*shape: int) -> str:
@@ -76,6 +89,9 @@ BROKEN: list[tuple[str, str, str]] = [
     ("W27", PICTURE, text(image_list=".")),
     ("W28", PICTURE, text(prototxt_file="other.prototxt")),
     ("W28", PICTURE, text(prototxt_file="nowhere/gone.prototxt")),
+    *(("W29", CENTRED, text(norm_type=norm)) for norm in ("0", "3")),
+    *(("W29", CENTRED, text(norm_type="2", mean_file=f"{name}.txt")) for name in ("turned", "one")),
+    ("W29", CENTRED, text(norm_type="5", mean_file="means.txt", data_scale="0.5")),
 ]
 
 CLEAN: list[tuple[str, str, str]] = [
@@ -98,6 +114,12 @@ CLEAN: list[tuple[str, str, str]] = [
     ("W27", PICTURE, text(norm_type="5", mean_file="mean.txt")),
     ("W28", PICTURE, text(prototxt_file="./net.prototxt")),
     ("W28", PICTURE, text(prototxt_file=r"D:\\elsewhere\\net.prototxt")),
+    ("W29", PICTURE, text(norm_type="0")),
+    ("W29", CENTRED, text(norm_type="0", image_type="0")),
+    ("W29", CENTRED, text(norm_type="1", mean_file="mean.binaryproto")),
+    ("W29", CENTRED, text(norm_type="2", mean_file="means.txt")),
+    ("W29", CENTRED, text(norm_type="2", mean_file="nowhere.txt")),
+    ("W29", CENTRED, text(norm_type="5", mean_file="bytes.txt", data_scale="0.00392157")),
 ]
 
 
@@ -105,7 +127,9 @@ def found(prototxt: str, cfg: str, folder: Path) -> list[Finding]:
     named = set(CFG_RULES)
     for name in ("net.caffemodel", "pictures.txt", "mean.txt", "ranges.txt", "other.prototxt"):
         (folder / name).touch()
-    parsed = parse_cfg(cfg, folder / "cfg", folder / "net.prototxt")
+    for name, held in FILES.items():
+        (folder / name).write_text(held)
+    parsed = replace(parse_cfg(cfg, folder / "cfg", folder / "net.prototxt"), means=MEANS)
     return [f for f in examine(sites(prototxt, folder), RULES, cfg=parsed) if f.rule in named]
 
 
@@ -148,6 +172,32 @@ def test_a_cfg_that_breaks_the_rule(rule: str, prototxt: str, cfg: str, tmp_path
 @pytest.mark.parametrize(("rule", "prototxt", "cfg"), CLEAN)
 def test_a_cfg_that_does_not(rule: str, prototxt: str, cfg: str, tmp_path: Path):
     assert rule not in {f.rule for f in found(prototxt, cfg, tmp_path)}
+
+
+@pytest.mark.parametrize(
+    ("settings", "told"),
+    [
+        ({"norm_type": "0"}, "[norm_type] 0 subtracts nothing; the head before 'centred' subtracts 100, 110, 120"),
+        ({"norm_type": "2", "mean_file": "turned.txt"}, "[mean_file] is 120, 110, 100; the head before 'centred'"),
+        (
+            {"norm_type": "5", "mean_file": "means.txt", "data_scale": "0.5"},
+            "[mean_file] times [data_scale] is 50, 55, 60; the head before 'centred' subtracts 100, 110, 120",
+        ),
+    ],
+)
+def test_what_the_cfg_does_and_the_head_did(settings, told, tmp_path: Path):
+    (finding,) = (f for f in found(CENTRED, text(**settings), tmp_path) if f.rule == "W29")
+    assert told in finding.text
+
+
+def test_the_map_beside_the_net_tells(tmp_path: Path):
+    g = Graph()
+    g.node("Sub", ["x", g.constant("m", np.float32([1, 2, 3]).reshape(3, 1, 1))], "centred")
+    g.conv("centred", "c", 3, 4)
+    done = api.convert(save(g.model({"x": [1, 3, 8, 8]}, ["c"]), tmp_path), tmp_path / "out", proof=False)
+    cfg = tmp_path / "out" / "m.cfg"
+    cfg.write_text(text(norm_type="0"))
+    assert "W29" in {finding.rule for finding in api.check(done.prototxt, cfg=cfg).findings}
 
 
 def test_a_finding_in_the_cfg_has_its_line(tmp_path: Path):

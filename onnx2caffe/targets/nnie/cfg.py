@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path, PureWindowsPath
 
 from onnx2caffe.caffe.site import Site, Sites
@@ -30,12 +32,13 @@ class Setting:
 class Cfg:
     """A cfg file; keys may come several times, one block per input.
 
-    `net`: the prototxt it is checked with, if known.
+    `net`: the prototxt it is checked with, if known; `means`: input blob of that -> what a head subtracts before it.
     """
 
     path: Path
     settings: tuple[Setting, ...]
     net: Path | None = None
+    means: Mapping[str, Sequence[float]] = field(default_factory=dict)
 
     def all(self, key: str) -> list[Setting]:
         """The settings of a key, in order."""
@@ -57,14 +60,14 @@ def _is_there(path: Path) -> bool:
         return False
 
 
-def read_cfg(path: Path, net: Path | None = None) -> Cfg:
-    """Read a cfg; `net`: the prototxt it is checked with.
+def read_cfg(path: Path, net: Path | None = None, means: Mapping[str, Sequence[float]] | None = None) -> Cfg:
+    """Read a cfg; `net`: the prototxt it is checked with; `means`: see `Cfg`.
 
     Raises:
         UnreadableFile: it cannot be read, or a line is neither a setting, a comment nor blank.
 
     """
-    return parse_cfg(read_text(path, errors="replace"), path, net)
+    return replace(parse_cfg(read_text(path, errors="replace"), path, net), means=means or {})
 
 
 def parse_cfg(text: str, path: Path = Path("cfg"), net: Path | None = None) -> Cfg:
@@ -207,6 +210,42 @@ def _other_net(rule: Rule, net: Sites, cfg: Cfg) -> Seen:
         same = [path.samefile(cfg.net) for path in meant] or [PureWindowsPath(setting.value).name == cfg.net.name]
         if not any(same):
             yield setting, f"[prototxt_file] {setting.value} is not {cfg.net}"
+
+
+@_cfg_rule("W29")
+def _other_mean(rule: Rule, net: Sites, cfg: Cfg) -> Seen:
+    when = rule.when
+    kinds, norms, files = (cfg.all(key) for key in ("image_type", "norm_type", "mean_file"))
+    for number, ((blob, _), kind, norm) in enumerate(zip(net.inputs, kinds, norms, strict=False)):
+        mean = cfg.means.get(blob)
+        if mean is None or kind.value == "0":
+            continue
+        wanted = ", ".join(f"{each:.6g}" for each in mean)
+        if norm.value in map(str, when["without"]):
+            yield norm, f"[norm_type] {norm.value} subtracts nothing; the head before {blob!r} subtracts {wanted}"
+        if norm.value in map(str, when["files"]) and (found := files[number : number + 1]):
+            scale = _scale(cfg, str(when["default_scale"])) if norm.value in map(str, when["scaled"]) else 1.0
+            given = [each * scale for each in _mean_of(cfg, found[0].value)]
+            if given and not _are_near(given, mean, when["tolerance"]):
+                each = ", ".join(f"{number:.6g}" for number in given)
+                scaled = " times [data_scale]" if norm.value in map(str, when["scaled"]) else ""
+                yield found[0], f"[mean_file]{scaled} is {each}; the head before {blob!r} subtracts {wanted}"
+
+
+def _scale(cfg: Cfg, default: str) -> float:
+    return _number(cfg.value("data_scale", default)) or 1.0
+
+
+def _mean_of(cfg: Cfg, name: str) -> list[float]:
+    """The numbers in a mean file, one per line; none where it is not there or holds something else."""
+    for path in cfg.files(name):
+        numbers = [_number(word) for word in read_text(path, errors="replace").split()]
+        return [number for number in numbers if number is not None]
+    return []
+
+
+def _are_near(given: Sequence[float], wanted: Sequence[float], tolerance: float) -> bool:
+    return len(given) == len(wanted) and all(map(partial(math.isclose, rel_tol=tolerance), given, wanted))
 
 
 def _number(text: str) -> float | None:
