@@ -245,6 +245,7 @@ def compare(
     caffe_python: AnyPath | None = None,
     caffe_run: bool = True,
     runtimes: Sequence[str] = (),
+    save_inputs: AnyPath | None = None,
     progress: Callable[[str], None] = _silent,
 ) -> Comparison:
     """Run a Caffe net, whoever wrote it, or the model in TVM against an ONNX file, and compare every tensor.
@@ -263,6 +264,7 @@ def compare(
         caffe_run: use a real Caffe too, where there is one.
         runtimes: of "builtin", "pycaffe", "relay" and "relax"; "all" are those of them that are here. Default: builtin,
             and pycaffe where there is one.
+        save_inputs: a folder for what goes into each net, the mapper's calibration data ([image_type] 0).
         progress: told what happens, in a few words.
 
     Raises:
@@ -278,6 +280,7 @@ def compare(
         caffe_python=_path(caffe_python),
         caffe_run=caffe_run,
         runtimes=runtimes,
+        save_inputs=_path(save_inputs),
         progress=progress,
     )
     return comparison.compare(Path(model), _path(prototxt), _path(caffemodel), options)

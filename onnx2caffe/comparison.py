@@ -24,8 +24,10 @@ from onnx2caffe.runtimes import tvm
 from onnx2caffe.runtimes.base import Feeds, NetFiles, Runtime
 from onnx2caffe.runtimes.ort import Reference
 from onnx2caffe.runtimes.tvm import Tvm
+from onnx2caffe.stages import writing
 from onnx2caffe.verify.candidates import CAFFE, candidates, find_caffe
 from onnx2caffe.verify.foreign import UserGraph, map_foreign
+from onnx2caffe.verify.image_lists import write_lists
 from onnx2caffe.verify.inputs import Pictures, all_runs, check_pictures, names_file
 from onnx2caffe.verify.proof import check_runtimes, prove
 from onnx2caffe.verify.reference import UserModel
@@ -45,7 +47,7 @@ class CompareOptions:
     """What a comparison may be told.
 
     `names`: blob -> tensor. `runs`: None is 3, or the given files alone. `runtimes`: names, or "all"; none are builtin,
-    and pycaffe where there is one.
+    and pycaffe where there is one. `save_inputs`: a folder for what goes into each net.
     """
 
     names: Mapping[str, str] = field(default_factory=dict)
@@ -56,6 +58,7 @@ class CompareOptions:
     caffe_python: Path | None = None
     caffe_run: bool = True
     runtimes: Sequence[str] = ()
+    save_inputs: Path | None = None
     progress: Callable[[str], None] = lambda _: None
 
 
@@ -92,6 +95,8 @@ def compare(model: Path, prototxt: Path | None, caffemodel: Path | None, options
 
 def _compare(model: Path, prototxt: Path | None, caffemodel: Path | None, options: CompareOptions) -> Comparison:
     check_pictures(options.inputs, options.pictures)
+    if options.save_inputs and not prototxt:
+        raise UsageError("--save-inputs: no net was given", "NET.prototxt NET.caffemodel")
     files = _files(model, prototxt, caffemodel)
     own = _own_map(files) if files and not options.names else None
     net = read_net(files.prototxt, files.caffemodel) if files else None
@@ -106,7 +111,7 @@ def _compare(model: Path, prototxt: Path | None, caffemodel: Path | None, option
         if files and net and chosen.caffe:
             shapes = {name: value.shape for name, value in probe.items()}
             export = own or map_foreign(graph, net, _names(files), shapes, _by_tensor(options.names))
-            sides.append(_NetSide(files.prototxt.parent, export, chosen.caffe))
+            sides.append(_NetSide(files.prototxt.parent, export, chosen.caffe, options.save_inputs))
         sides += chosen.programs(model, graph)
         if not sides:
             raise RuntimeMissing("nothing is left to compare with", "; ".join(note.text for note in chosen.notes))
@@ -191,6 +196,7 @@ class _NetSide:
     folder: Path
     export: ExportMap
     runtimes: Sequence[Runtime]
+    save_inputs: Path | None = None
 
     @property
     def tensors(self) -> Iterable[str]:
@@ -201,7 +207,12 @@ class _NetSide:
         return [port.name for port in self.export.outputs]
 
     def proved(self, model: UserModel, runs: Sequence[Feeds], progress: Progress) -> Proof:
-        return prove(self.folder, self.export, model, runs, self.runtimes, progress=progress)
+        return prove(self.folder, self.export, model, runs, self.runtimes, progress=progress, fed=self._save)
+
+    def _save(self, segment: CaffeSegment, feeds: Sequence[Feeds]) -> None:
+        if self.save_inputs is not None:
+            with writing(self.save_inputs):
+                write_lists(self.save_inputs, segment, feeds)
 
 
 @dataclass(frozen=True)

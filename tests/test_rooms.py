@@ -25,7 +25,7 @@ MAY_IMPORT = {
         "tvm_driver",
         "verify",
     },
-    "comparison": {"caffe", "export", "mapfile", "programs", "runtimes", "verify"},
+    "comparison": {"caffe", "export", "mapfile", "programs", "runtimes", "stages", "verify"},
     "checking": {"assembly", "caffe", "caffe.lower", "export", "frontend", "mapfile", "partition", "passes", "targets"},
     "inventory": {"assembly", "caffe.lower", "frontend", "partition", "passes", "targets"},
     "operators": set(),

@@ -32,6 +32,7 @@ def run(arguments: argparse.Namespace) -> int:
             caffe_python=arguments.caffe_python,
             caffe_run=not arguments.no_caffe_run,
             runtimes=arguments.runtime,
+            save_inputs=arguments.save_inputs,
             progress=tell,
         )
     for note in result.notes:

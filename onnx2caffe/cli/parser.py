@@ -258,6 +258,11 @@ def _compare(parser: argparse.ArgumentParser) -> None:
         "--map", action=_Pairs, default={}, type=_pair, metavar="BLOB=TENSOR", help="which blob is which tensor"
     )
     parser.add_argument("--runs", type=_positive, metavar="N", help="how many seeded inputs (default 3)")
+    parser.add_argument(
+        "--save-inputs",
+        metavar="DIR",
+        help="write what goes into each net: the mapper's calibration data ([image_type] 0)",
+    )
     parser.add_argument("--all", action="store_true", help="go on after the first layer that differs")
     _input_shapes(parser)
     _test_inputs(parser)

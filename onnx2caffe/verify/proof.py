@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -21,6 +21,7 @@ from onnx2caffe.verify.scores import Progress, Proof, Scores
 
 __all__ = ["check_runtimes", "prove"]
 
+Fed = Callable[[CaffeSegment, Sequence[Feeds]], None]
 _ROUND = 32 * 2**20
 """How many of a net's values are held per runtime at a time; more tensors are run in further rounds."""
 
@@ -50,6 +51,7 @@ def prove(
     runtimes: Sequence[Runtime],
     *,
     progress: Progress = lambda _: None,
+    fed: Fed = lambda *_: None,
 ) -> Proof:
     """Run an export and hold every promised tensor against the user's model.
 
@@ -60,6 +62,7 @@ def prove(
         runs: feeds by the user's input names.
         runtimes: all of them run every Caffe segment.
         progress: told what happens, in a few words.
+        fed: told what goes into each net: its segment, and per run the values of its blobs.
 
     Raises:
         RuntimeMissing: a runtime lacks a layer type.
@@ -67,7 +70,7 @@ def prove(
         NoReference: onnxruntime cannot run the user's file.
 
     """
-    return _Proving(folder, export, model, runs, runtimes, progress=progress).run()
+    return _Proving(folder, export, model, runs, runtimes, progress=progress, fed=fed).run()
 
 
 class _Proving:
@@ -80,7 +83,9 @@ class _Proving:
         runtimes: Sequence[Runtime],
         *,
         progress: Progress,
+        fed: Fed,
     ) -> None:
+        self._fed = fed
         self._folder, self._export, self._model = folder, export, model
         self._runs, self._runtimes, self._progress = runs, runtimes, progress
         self._scores = Scores(model, runs, [port.name for port in export.outputs], progress)
@@ -99,6 +104,7 @@ class _Proving:
         files = NetFiles(self._folder / segment.prototxt, self._folder / segment.caffemodel)
         net = read_net(files.prototxt, None)
         check_runtimes(net, self._runtimes)
+        self._fed(segment, self._feeds(self._runtimes[0], segment))
         writers = {top: placed.name for placed in net for top in placed.tops}
         places = {name: p for name, p in self._export.tensors.items() if p.segment == number}
         places |= {
@@ -125,11 +131,13 @@ class _Proving:
         self, runtime: Runtime, segment: CaffeSegment, files: NetFiles, taps: Sequence[Tap]
     ) -> list[dict[Tap, Array]]:
         self._progress(f"running {segment.prototxt} in {runtime.name}")
-        feeds = [
+        return runtime.run(files, self._feeds(runtime, segment), taps)
+
+    def _feeds(self, runtime: Runtime, segment: CaffeSegment) -> list[Feeds]:
+        return [
             {place.blob: np.asarray(values[name], np.float32) for name, place in segment.inputs.items()}
             for values in self._values[runtime.name]
         ]
-        return runtime.run(files, feeds, taps)
 
     def _onnx(self, number: int, segment: OnnxSegment) -> None:
         self._progress(f"running {segment.file} in onnxruntime")

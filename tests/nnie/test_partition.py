@@ -13,11 +13,13 @@ from onnx2caffe import api
 from onnx2caffe.caffe.read import read_weights
 from onnx2caffe.errors import NotConvertible, RulesViolated, UsageError
 from onnx2caffe.frontend import from_proto
+from onnx2caffe.mapfile import Port
 from onnx2caffe.partition.cut import cut
 from onnx2caffe.partition.flow import FlowNetwork
 from onnx2caffe.partition.tail import behind_weights, decoding
 from onnx2caffe.partition.weights import macs
 from onnx2caffe.partition.wiring import Wiring
+from onnx2caffe.verify.inputs import all_runs
 from tests.nnie.models import Graph, classifier, detector, quantised, read_map, save, warped
 
 FAST = {"caffe_run": False}
@@ -277,6 +279,28 @@ def test_compare_runs_the_stitched_whole(tmp_path):
     found = api.compare(tmp_path / "m.onnx", out / "m.seg2.prototxt", out / "m.seg2.caffemodel", caffe_run=False)
     assert found.ok
     assert {"c1", "warped", "s"} <= {row.tensor for row in found.proof.rows}
+
+
+def test_compare_saves_what_goes_into_each_net(tmp_path):
+    """One line per input of the comparison; the second net's is what the part before it makes of the first's."""
+    convert(warped(), tmp_path, target="nnie", proof=False)
+    out, lists = tmp_path / "out", tmp_path / "lists" / "new"
+    net = (out / "m.seg1.prototxt", out / "m.seg1.caffemodel")
+    api.compare(tmp_path / "m.onnx", *net, caffe_run=False, runs=2, save_inputs=lists)
+    assert sorted(path.name for path in lists.iterdir()) == ["m.seg1.x.txt", "m.seg2.warped.txt"]
+    first, second = (np.loadtxt(lists / name, dtype=np.float32) for name in ("m.seg1.x.txt", "m.seg2.warped.txt"))
+    assert (first.shape, second.shape) == ((2, 3 * 12 * 16), (2, 8 * 12 * 16))
+    whole = onnx.load(tmp_path / "m.onnx")
+    whole.graph.output.append(onnx.ValueInfoProto(name="warped"))
+    session = onnxruntime.InferenceSession(whole.SerializeToString(), providers=["CPUExecutionProvider"])
+    infos = [Port("x", (1, 3, 12, 16), "float32"), Port("grid", (1, 12, 16, 2), "float32")]
+    for row, given in zip(second, all_runs(infos, (0, 1)), strict=True):
+        np.testing.assert_allclose(row, session.run(["warped"], given)[0].ravel(), atol=1e-5)
+
+
+def test_what_goes_into_no_net_is_not_saved(tmp_path):
+    with pytest.raises(UsageError, match="--save-inputs"):
+        api.compare(save(warped(), tmp_path), runtimes=["relay"], save_inputs=tmp_path)
 
 
 def test_parts_run_alone(tmp_path):
