@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from onnx2caffe.runtimes.workers.tvm_bytecode import settled
     from onnx2caffe.runtimes.workers.tvm_program import (
         CallFault,
         Type,
@@ -20,13 +21,14 @@ if TYPE_CHECKING:
         saved,
     )
 else:
+    from tvm_bytecode import settled
     from tvm_program import CallFault, bare, last_words, looked_up, mismatch, resolved, saved
 
 os.environ.setdefault("TOPHUB_LOCATION", "NONE")  # else every build tries to download schedules
 
 import tvm
 from tvm import relay
-from tvm.contrib import cc, graph_executor
+from tvm.contrib import cc, graph_executor, tar
 from tvm.relay.backend import te_compiler
 from tvm.runtime.vm import VirtualMachine
 
@@ -173,7 +175,7 @@ class Module:
 
     def write_library(self, path: str, linker: str | None) -> None:
         """Write what was built: objects to a .tar, else linked, by `linker` for another machine."""
-        self._built.library.export_library(path, fcompile=cc.cross_compiler(linker, **bare()) if linker else None)
+        self._built.write(path, cc.cross_compiler(linker, **bare()) if linker else None)
 
     def write_c(self, name: str, opt_level: int, path: str) -> None:
         """Write the module as C that needs no TVM: a .tar of sources, whose entry is `tvmgen_<name>_run`."""
@@ -194,10 +196,13 @@ class _Graph:
 
     def __init__(self, module: Any, target: Any, weights: dict[str, Any], opt_level: int) -> None:
         with context(opt_level):
-            self.library = relay.build(module, target=target, params=weights)
+            self._library = relay.build(module, target=target, params=weights)
+
+    def write(self, path: str, linker: Any) -> None:
+        self._library.export_library(path, fcompile=linker)
 
     def run(self, arrays: dict[str, Any]) -> list[Any]:
-        runner = graph_executor.GraphModule(self.library["default"](tvm.cpu()))
+        runner = graph_executor.GraphModule(self._library["default"](tvm.cpu()))
         for name, array in arrays.items():
             runner.set_input(name, array)
         runner.run()
@@ -209,10 +214,23 @@ class _Machine:
 
     def __init__(self, module: Any, target: Any, weights: dict[str, Any], opt_level: int) -> None:
         with context(opt_level, skipped=[_LABELS], required=[_BINDING]):
-            self.library = relay.vm.compile(module, target=target, params=weights).mod
+            self._library = relay.vm.compile(module, target=target, params=weights).mod
+
+    def write(self, path: str, linker: Any) -> None:
+        link = linker or (tar.tar if path.endswith(".tar") else cc.create_shared)
+        code = bytes(self._library["save"]())
+        clean = settled(code)
+
+        @functools.wraps(link)
+        def settling(output: str, objects: list[str], **options: Any) -> None:
+            for file in map(Path, objects):
+                file.write_bytes(file.read_bytes().replace(code, clean))
+            link(output, objects, **options)
+
+        self._library.export_library(path, fcompile=settling)
 
     def run(self, arrays: dict[str, Any]) -> list[Any]:
-        machine = VirtualMachine(self.library, tvm.cpu())
+        machine = VirtualMachine(self._library, tvm.cpu())
         machine.set_input("main", **arrays)
         result = machine.run()
         return [result.numpy()] if hasattr(result, "numpy") else [item.numpy() for item in result]
