@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+import onnx_ir as ir
+
 from onnx2caffe import mapfile
 from onnx2caffe.assembly import summary
 from onnx2caffe.caffe.lower.lower import obstacles
@@ -19,6 +21,7 @@ from onnx2caffe.frontend import load
 from onnx2caffe.mapfile import CaffeSegment, ExportMap
 from onnx2caffe.partition.plan import Wishes, partitioned
 from onnx2caffe.passes import pipeline
+from onnx2caffe.stages import blamed
 from onnx2caffe.targets import by_name
 from onnx2caffe.targets.base import Target
 from onnx2caffe.targets.nnie.cfg import read_cfg
@@ -144,7 +147,11 @@ class _Checking:
 
     def _model(self, path: Path) -> list[Finding]:
         """What the rules say about the nets that `convert` would write, and what would stop it from writing any."""
-        model = load(path, input_shapes=self._options.input_shapes).model
+        loaded = load(path, input_shapes=self._options.input_shapes)
+        with blamed(loaded):
+            return self._loaded(loaded.model, path)
+
+    def _loaded(self, model: ir.Model, path: Path) -> list[Finding]:
         pipeline.run(model, pipeline.pipeline(self._target.exit))
         blocked, parts = tuple(obstacles(model, self._target, self._options.recipes).values()), self._partitions
         wishes = Wishes(self._tail, recipes=self._options.recipes, head=parts and self._target.exit == "nnie")

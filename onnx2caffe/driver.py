@@ -37,7 +37,7 @@ from onnx2caffe.passes.base import Pass
 from onnx2caffe.passes.planes import TurnPlanes
 from onnx2caffe.passes.strip_qdq import StripQdq
 from onnx2caffe.runtimes.base import Feeds, NetFiles, Runtime
-from onnx2caffe.stages import FAULT, SEEDS, TOOL, Observer, complaint, plain_name, unjudged_notes, writing
+from onnx2caffe.stages import FAULT, SEEDS, TOOL, Observer, blamed, complaint, plain_name, unjudged_notes, writing
 from onnx2caffe.targets import by_name
 from onnx2caffe.targets.nnie.markers import Marks
 from onnx2caffe.targets.nnie.rules import load_rules
@@ -215,6 +215,10 @@ class _Converting:
     def _convert(self, folder: Path) -> _Written:
         self._options.progress(f"reading {self._path.name}")
         loaded = self._load()
+        with blamed(loaded):
+            return self._converted(loaded, folder)
+
+    def _converted(self, loaded: Loaded, folder: Path) -> _Written:
         self._options.progress("rewriting")
         observe = Observer(self._options.save_intermediate, self._options.check)
         observe("load", loaded.model)

@@ -20,6 +20,7 @@ from onnx2caffe.filekind import ONNX, need
 from onnx2caffe.frontend import load
 from onnx2caffe.partition.plan import Wishes, partitioned
 from onnx2caffe.passes import pipeline
+from onnx2caffe.stages import blamed
 from onnx2caffe.targets import by_name
 from onnx2caffe.targets.base import Target
 
@@ -75,8 +76,9 @@ def inspect(path: Path, target: str = "nnie", input_shapes: Mapping[str, Shape] 
         loaded = load(path, input_shapes=input_shapes or {})
         shapes = {t.name: t.shape for value in _values(loaded.model) for t in canon.tensors(value)}
         seen = replace(seen, shapes=shapes, notes=tuple(loaded.notes))
-        pipeline.run(loaded.model, pipeline.pipeline(rules.exit))
-        return _partitioned(seen, loaded.model, rules) if rules.partition else _whole(seen, loaded.model, rules)
+        with blamed(loaded):
+            pipeline.run(loaded.model, pipeline.pipeline(rules.exit))
+            return _partitioned(seen, loaded.model, rules) if rules.partition else _whole(seen, loaded.model, rules)
     except NotConvertible as problem:
         return replace(seen, blocked=problem.blocked)
     except Unsupported as problem:

@@ -17,7 +17,7 @@ from onnx2caffe.passes import pipeline
 from onnx2caffe.passes.base import Pass
 from onnx2caffe.runtimes.base import Feeds
 from onnx2caffe.runtimes.tvm import CallFault, Tvm
-from onnx2caffe.stages import FAULT
+from onnx2caffe.stages import FAULT, blamed
 from onnx2caffe.tvm import stops
 from onnx2caffe.tvm.emit import Emitted, emit
 from onnx2caffe.verify.reference import UserModel
@@ -52,9 +52,10 @@ def translated(
         NotConvertible: names what the dialect lacks.
 
     """
-    pipeline.run(loaded.model, passes(), observe)
-    observe("final", loaded.model)
-    return Translation(loaded, emit(loaded.model, dialect, plain_c=plain_c))
+    with blamed(loaded):
+        pipeline.run(loaded.model, passes(), observe)
+        observe("final", loaded.model)
+        return Translation(loaded, emit(loaded.model, dialect, plain_c=plain_c))
 
 
 @dataclass(frozen=True)

@@ -13,10 +13,23 @@ import onnx_ir as ir
 from onnx2caffe import __version__
 from onnx2caffe.canon import Note
 from onnx2caffe.errors import Onnx2CaffeError, UsageError
-from onnx2caffe.frontend import invariants
+from onnx2caffe.frontend import Loaded, invariants
+from onnx2caffe.runtimes.ort import Reference
+from onnx2caffe.verify.inputs import all_runs
 from onnx2caffe.verify.scores import Proof, Row
 
-__all__ = ["FAULT", "SEEDS", "TOOL", "Observer", "complaint", "plain_name", "sha256", "unjudged_notes", "writing"]
+__all__ = [
+    "FAULT",
+    "SEEDS",
+    "TOOL",
+    "Observer",
+    "blamed",
+    "complaint",
+    "plain_name",
+    "sha256",
+    "unjudged_notes",
+    "writing",
+]
 
 SEEDS = (0, 1, 2)
 """The structured inputs of every proof."""
@@ -57,6 +70,25 @@ def writing(folder: Path) -> Iterator[None]:
         raise UsageError(f"cannot write into {place}: {reason}", hint) from problem
 
 
+@contextlib.contextmanager
+def blamed(loaded: Loaded) -> Iterator[None]:
+    """What goes wrong unexpectedly is the model's fault where onnxruntime does not run it either.
+
+    Raises:
+        NoReference: it does not; with onnxruntime's words.
+
+    """
+    try:
+        yield
+    except (Onnx2CaffeError, OSError, MemoryError):
+        raise
+    except Exception:
+        if loaded.path is not None:
+            first = next(all_runs(loaded.inputs, SEEDS[:1]))
+            Reference(loaded.path).run(first, [output.name for output in loaded.outputs])
+        raise
+
+
 class Observer:
     """Looks at the model after every step, as the user asked: saves it, checks that it is still canonical."""
 
@@ -92,8 +124,8 @@ def unjudged_notes(proof: Proof | None) -> list[Note]:
             continue
         nearest = f"; the nearest tensors before it that were: {', '.join(before)}" if before else ""
         text = (
-            f"output {name!r} could not be judged: on these inputs the model itself turns rounding into another answer"
-            f"{nearest}. Give a picture or an array it answers to: --input NAME=FILE"
+            f"output {name!r} could not be judged: on these inputs the model itself turns rounding into another answer "
+            f"or answers NaN{nearest}. Give a picture or an array it answers to: --input NAME=FILE"
         )
         notes.append(Note("warning", text))
     return notes

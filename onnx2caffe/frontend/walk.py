@@ -275,7 +275,6 @@ class Walk:
         node = ir.Node(_domain(proto), proto.op_type, values, attributes, num_outputs=len(proto.output))
         node.meta["opaque"] = why.reason
         node.meta["unsized"] = unsized = isinstance(why, Unsized) and not node.domain and node.op_type in _UNSIZED
-        node.meta["opset"] = scope.opsets.get(_domain(proto), 1)
         version = canon.OPSET if unsized else scope.opsets.get("", canon.OPSET)
         for value, name, inferred in zip(
             node.outputs, proto.output, _guess(proto, given, version, values), strict=True

@@ -60,7 +60,7 @@ class Prepared:
 
 def belongs_in_front(node: ir.Node) -> bool:
     """Whether a node shifts an input, turns its planes, or makes planes of one whose channels come last."""
-    return _is_mean(node) or _is_channels_last(node) or _turns_planes(node)
+    return not canon.is_opaque(node) and (_is_mean(node) or _is_channels_last(node) or _turns_planes(node))
 
 
 def prepared(value: ir.Value) -> Prepared | None:

@@ -6,7 +6,8 @@ and with graph optimisations, between the run on x and the run on x·(1 + 1e-6·
 without it, two runs with every computed value rounded otherwise. A tensor whose own noise is above 5e-3, or turns its
 direction by more than 1e-5, cannot be judged on that input; neither can a *cold* one, whose largest value is below 1e-5
 and which is off by no more than the rounding of a number near 1 (Caffe's Sigmoid is (1 + tanh(x/2)) / 2). Integers are
-held by the share of elements that differ. A tensor whose size is another one when it is shaken cannot be judged either.
+held by the share of elements that differ. A tensor whose size is another one when it is shaken cannot be judged either,
+nor can one that is NaN everywhere.
 """
 
 from __future__ import annotations
@@ -215,6 +216,9 @@ def _share(a: Array, b: Array) -> float:
 def _judge_floats(sample: Sample, candidate: Array) -> Judgement:
     if not _same_beyond_finite(sample, candidate):
         return _differs("not finite where the reference is, or the reverse")
+    if np.isnan(sample.plain).all():
+        why = "the reference is no number"
+        return Judgement(Verdict.UNJUDGED, 0.0, LIMIT, 1.0, 0.0, why)
     noise = sample.noise
     allowed = max(LIMIT, _NOISE_FACTOR * noise.relative)
     found = distance(sample.finite(sample.plain), sample.finite(candidate))

@@ -596,3 +596,35 @@ class TestMeanOfTheHead:
         note, held = self._convert(tmp_path, [1, channels, 8, 8], mean)
         assert "run the head on the CPU, and 'centred' is [image_type] 0 with [norm_type] 0" in note
         assert held is None
+
+
+@pytest.mark.parametrize("op", ["RoiAlign", "MaxRoiPool"])
+def test_parts_are_of_an_opset_that_onnxruntime_runs(tmp_path, op):
+    """Whose kernels for regions end before the canonical opset."""
+    g = Graph()
+    g.conv("x", "c", 3, 4)
+    g.constant("rois", np.array([[0, 0, 0, 4, 4], [0, 1, 2, 7, 6]], np.float32)[:, 1 if op == "RoiAlign" else 0 :])
+    g.constant("batch", np.zeros(2, np.int64))
+    if op == "RoiAlign":
+        g.node(op, ["c", "rois", "batch"], "r", output_height=2, output_width=2)
+    else:
+        g.node(op, ["c", "rois"], "r", pooled_shape=[2, 2])
+    g.node("Sin", ["r"], "y")
+    assert convert(g.model({"x": [1, 3, 8, 8]}, ["y"]), tmp_path, target="nnie").proof.ok
+    part = onnx.load(tmp_path / "out" / "m.tail.onnx")
+    assert [opset.version for opset in part.opset_import if not opset.domain] == [21]
+
+
+def test_sizes_that_depend_on_data_in_front_of_weights(tmp_path):
+    """The look for a mean passes by what has no static shape."""
+    g = Graph()
+    g.conv("x", "c", 3, 4)
+    g.node("NonZero", ["c"], "places")
+    g.node("Cast", ["places"], "floats", to=TensorProto.FLOAT)
+    g.node("Add", ["floats", g.constant("one", np.ones(1, np.float32))], "moved")
+    g.node("ReduceMean", ["moved", g.constant("axis", np.array([1]))], "mean", keepdims=0)
+    g.node("Reshape", ["mean", g.constant("map", np.array([1, 4, 1, 1]))], "m")
+    g.conv("m", "y", 4, 2)
+    model = g.model({"x": [1, 3, 8, 8]}, ["y"])
+    model.opset_import[0].version = 18
+    assert convert(model, tmp_path, target="nnie").proof.ok

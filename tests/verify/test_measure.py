@@ -176,6 +176,12 @@ def test_equal_scores_that_rounding_parts_are_no_evidence():
     assert not any(np.array_equal(other, scores.plain) for other in rounded["scores"])
 
 
+def test_a_model_that_answers_nan_alone_is_no_evidence():
+    nan = np.full((1, 3), np.nan, np.float32)
+    assert judge(Sample(nan, nan, nan), nan).verdict is Verdict.UNJUDGED
+    assert judge(Sample(nan, nan, nan), np.zeros_like(nan)).verdict is Verdict.DIFFERS
+
+
 def test_the_first_of_equal_scores_is_no_evidence():
     """ArgMax of saturated tanhs: each of two that are equal is the greater one when rounded one way or the other."""
     nodes = [
