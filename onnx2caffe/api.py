@@ -124,7 +124,7 @@ def convert(
         cpu_c: write what stays ONNX as C for the board's CPU too; needs Relay (see `setup`).
         rules: TOML that overrides or adds rules of nnie_mapper (docs/nnie-rules.md); what they refuse is not written.
         save_intermediate: a folder for the model as it is read, after every pass that changes it, and at the end.
-        force: write into a folder that holds other files.
+        force: write beside files that no export put there.
         check: check the model's invariants after every pass.
         progress: told what happens, in a few words.
 
@@ -203,7 +203,7 @@ def export_tvm(
         inputs: `NAME=FILE` (.npy, .png, .jpg) or `NAME=VALUE`, further inputs for the comparison.
         pictures: how picture files become input values.
         save_intermediate: a folder for the model as it is read, after every pass that changes it, and at the end.
-        force: write into a folder that holds other files.
+        force: write beside files that no export put there.
         check: check the model's invariants after every pass.
         progress: told what happens, in a few words.
 

@@ -39,7 +39,7 @@ _RISKS = "in 8 bits on the NNIE, though better on the CPU, where --partition lea
 class Assembly:
     """Writes the pieces of a plan and remembers what it wrote.
 
-    `files`: name -> sha256. `segments`, `tensors` and `layers` are those of the map.
+    `files`: name -> sha256. `segments`, `tensors`, `layers` and `single_wk` are those of the map.
     """
 
     def __init__(self, plan: Plan, loaded: Loaded, folder: Path, name: str, header: Sequence[str]) -> None:
@@ -49,6 +49,7 @@ class Assembly:
         self.segments: list[CaffeSegment | OnnxSegment] = []
         self.tensors: dict[str, Promise] = {}
         self.layers: dict[str, Sequence[str]] = {}
+        self.single_wk: dict[str, str] = {}
 
     def write(self, extras: Extras) -> None:
         """Write all pieces, in order of execution, then what the mapper's user wants beside them.
@@ -70,7 +71,7 @@ class Assembly:
                 links.append(self._link(piece, stem, with_marks))
         if extras.single_wk and len(self._plan.nets) > 1:
             first, last = (order(n for n, link in enumerate(links) if link.net) for order in (min, max))
-            self._write_net(joined(self._name, links[first : last + 1]), f"{self._name}.wk")
+            self.single_wk = self._write_net(joined(self._name, links[first : last + 1]), f"{self._name}.wk")
 
     def _marked(self, marks: Marks) -> list[Net]:
         """The nets with the user's marks."""
@@ -93,10 +94,11 @@ class Assembly:
         )
         return Link(net, stem, inputs, outputs, shapes)
 
-    def _write_net(self, net: Net, stem: str, weights: Net | None = None) -> None:
+    def _write_net(self, net: Net, stem: str, weights: Net | None = None) -> dict[str, str]:
         prototxt, caffemodel = f"{stem}.prototxt", f"{stem}.caffemodel"
         self.files[prototxt] = write_prototxt(net, self._folder / prototxt, self._header)
         self.files[caffemodel] = write_caffemodel(weights or net, self._folder / caffemodel)
+        return {"prototxt": prototxt, "caffemodel": caffemodel}
 
     def _onnx(self, piece: Piece, stem: str) -> None:
         file = f"{stem}.onnx"
@@ -228,6 +230,8 @@ def remarks(plan: Plan) -> list[Note]:
         if reason not in CHOSEN:
             by_reason.setdefault(reason, []).extend(_sources([node]))
     notes = [Note("note", f"stays ONNX: {reason}", tuple(nodes)) for reason, nodes in by_reason.items()]
+    if plan.macs and f"{100 * plan.share:.1f}" == "0.0":
+        notes.append(Note("warning", "next to none of the multiply-accumulates run on a net"))
     if plan.risks:
         notes.append(Note("warning", _RISKS.format(_rest(plan.risks)), _sources(plan.risks)))
     return [*_advice(plan), *notes]

@@ -352,6 +352,7 @@ class _Converting:
             layers=assembly.layers,
             notes=[*self._notes(loaded, plan), *parts.notes],
             ranges=self._strip.ranges,
+            single_wk=assembly.single_wk,
         )
 
     def _notes(self, loaded: Loaded, plan: Plan) -> list[Note]:
@@ -470,6 +471,8 @@ def _without_effect(options: Options, plan: Plan) -> list[Note]:
     left = [f"--recipe {key}={variant}" for key, variant in options.recipes.items() if key not in taken]
     refused = {choice for choice in left if any(f"{choice}: " in reason for reason in plan.reasons.values())}
     notes = [Note("note", f"{choice} has no effect: nothing here takes it") for choice in left if choice not in refused]
+    if options.single_wk and len(plan.nets) == 1:
+        notes.append(Note("note", "--single-wk has no effect: the model is one net, hence one .wk already"))
     if options.inputs and not options.proof:
         notes.append(Note("note", "--input has no effect: --no-proof runs nothing"))
     return notes

@@ -114,6 +114,7 @@ class ExportMap:
     """The whole of map.json. `files`: name -> sha256; `layers`: Caffe layer -> the user's nodes.
 
     `ranges`: least and greatest number to which the user's file quantises a tensor, where `--strip-qdq` took that out.
+    `single_wk`: "prototxt" and "caffemodel" of all nets as one, for a single `.wk`.
     """
 
     tool: str
@@ -128,6 +129,7 @@ class ExportMap:
     layers: Mapping[str, Sequence[str]] = field(default_factory=dict)
     notes: Sequence[Note] = ()
     ranges: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    single_wk: Mapping[str, str] = field(default_factory=dict)
 
 
 def promises(blobs: Mapping[ir.Value, Blob], net: Net, segment: int = 0) -> dict[str, Promise]:
@@ -226,6 +228,7 @@ def _to_json(export: ExportMap) -> dict[str, Any]:
         "layers": {name: list(nodes) for name, nodes in export.layers.items()},
         "notes": [{"level": n.level, "text": n.text, "nodes": list(n.nodes)} for n in export.notes],
         **({"ranges": {name: list(ends) for name, ends in export.ranges.items()}} if export.ranges else {}),
+        **({"single_wk": dict(export.single_wk)} if export.single_wk else {}),
     }
 
 
@@ -282,4 +285,5 @@ def _from_json(document: Mapping[str, Any]) -> ExportMap:
         layers={name: list(nodes) for name, nodes in document["layers"].items()},
         notes=[Note(n["level"], n["text"], tuple(n["nodes"])) for n in document["notes"]],
         ranges={name: (float(low), float(high)) for name, (low, high) in document.get("ranges", {}).items()},
+        single_wk=dict(document.get("single_wk", {})),
     )

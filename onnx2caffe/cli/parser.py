@@ -176,7 +176,7 @@ def _convert(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--save-intermediate", metavar="DIR", help="keep the model as read, after every pass, at the end"
     )
-    parser.add_argument("--force", action="store_true", help="write into a folder that holds other files")
+    parser.add_argument("--force", action="store_true", help="write beside files that no export put there")
     parser.add_argument("-v", "--verbose", action="store_true", help="show every compared tensor")
     _test_inputs(parser)
     _caffe_run(parser)
@@ -237,7 +237,7 @@ def _tvm(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--save-intermediate", metavar="DIR", help="keep the model as read, after every pass, at the end"
     )
-    parser.add_argument("--force", action="store_true", help="write into a folder that holds other files")
+    parser.add_argument("--force", action="store_true", help="write beside files that no export put there")
     parser.add_argument("-v", "--verbose", action="store_true", help="show every compared tensor")
     _test_inputs(parser)
     _common(parser)

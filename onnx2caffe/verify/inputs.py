@@ -217,10 +217,11 @@ def _picture(path: Path, info: InputInfo, how: Pictures) -> Array:
     pixels = _pixels(path, channels, height, width)
     if channels == 3 and not how.rgb:
         pixels = pixels[..., ::-1]
-    try:
-        values = (pixels * how.scale - np.asarray(how.mean)) / np.asarray(how.std)
-    except ValueError as problem:
-        raise UsageError(f"--mean and --std need 1 or {channels} numbers for {info.name!r}: {problem}") from problem
+    for option, numbers in (("--mean", how.mean), ("--std", how.std)):
+        if len(numbers) not in (1, channels):
+            takes = f"1 number or {channels}" if channels > 1 else "1 number"
+            raise UsageError(f"{option} has {len(numbers)} numbers; input {info.name!r} takes {takes}")
+    values = (pixels * how.scale - np.asarray(how.mean)) / np.asarray(how.std)
     values = values[None] if last else values.transpose(2, 0, 1)[None]
     return np.asarray(np.broadcast_to(values, shape).astype(info.dtype), order="C")
 

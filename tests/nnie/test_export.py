@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from google.protobuf import text_format
 
-from onnx2caffe import api
+from onnx2caffe import api, mapfile
 from onnx2caffe.caffe.layers import Concat, Input, ReLU, Reshape, Slice, Softmax
 from onnx2caffe.caffe.net import Net, Placed
 from onnx2caffe.caffe.proto import message
@@ -443,6 +443,14 @@ class TestSingleWk:
     def test_one_net_is_one_wk_already(self, tmp_path):
         done = convert(classifier(), tmp_path, single_wk=True, tail="full")
         assert not [path for path in done.files if ".wk." in path.name]
+        assert "--single-wk has no effect" in " ".join(note.text for note in done.notes)
+        assert "single_wk" not in read_map(tmp_path / "out")
+
+    def test_the_map_names_it(self, tmp_path):
+        done = convert(warped(), tmp_path, single_wk=True)
+        assert read_map(tmp_path / "out")["single_wk"] == {"prototxt": "m.wk.prototxt", "caffemodel": "m.wk.caffemodel"}
+        assert mapfile.read(done.map_file).single_wk["prototxt"] == "m.wk.prototxt"
+        assert not [note for note in done.notes if "--single-wk" in note.text]
 
 
 @pytest.mark.parametrize("model", [warped, detector, classifier])

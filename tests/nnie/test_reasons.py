@@ -47,6 +47,20 @@ def test_too_many_axes(tmp_path):
     assert found == {"n_y": "tensor [1, 2, 2, 8, 8]: nnie E03, blob of more than 4 axes: 5 axes"}
 
 
+@pytest.mark.parametrize(("channels", "said"), [(4000, True), (4, False)])
+def test_next_to_nothing_on_the_chip(tmp_path, channels, said):
+    """A convolution over time, then a small one."""
+    g = Graph()
+    weights = np.ones((1, channels, 1, 1, 1), np.float32)
+    g.node("Conv", ["x", g.constant("w", weights)], "deep")
+    g.node("Reshape", ["deep", g.constant("flat", np.array([1, 1, 4, 4]))], "map")
+    g.conv("map", "y", 1, 1, 1)
+    done = api.convert(save(g.model({"x": [1, channels, 2, 2, 4]}, ["y"]), tmp_path), tmp_path / "out", proof=False)
+    warnings = [note.text for note in done.notes if note.level == "warning"]
+    assert ("next to none of the multiply-accumulates run on a net" in warnings) == said
+    assert ("NNIE: 0.0 % of MACs" in done.summary) == said
+
+
 def test_machines_get_every_reason(tmp_path):
     (blocked, *_) = api.inspect(save(recurrent(), tmp_path)).illegal
     assert blocked.op == "LSTM"

@@ -102,6 +102,19 @@ def test_picture_in_rgb_channels_last_bytes(picture):
     assert run["x"][0, 0, 0].tolist() == [10, 20, 30]
 
 
+@pytest.mark.parametrize(
+    ("channels", "how", "words"),
+    [
+        (3, Pictures(mean=(1.0, 2.0)), "--mean has 2 numbers; input 'x' takes 1 number or 3$"),
+        (3, Pictures(std=(1.0,) * 4), "--std has 4 numbers; input 'x' takes 1 number or 3$"),
+        (1, Pictures(mean=(1.0, 2.0, 3.0)), "--mean has 3 numbers; input 'x' takes 1 number$"),
+    ],
+)
+def test_a_number_per_channel(picture, channels, how, words):
+    with pytest.raises(UsageError, match=words):
+        list(all_runs([port((1, channels, 4, 6))], (), [f"x={picture}"], how))
+
+
 def test_picture_without_pillow_names_the_extra(picture, monkeypatch):
     monkeypatch.setitem(sys.modules, "PIL", None)
     with pytest.raises(UsageError) as caught:
