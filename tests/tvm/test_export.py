@@ -20,6 +20,7 @@ from onnx2caffe.mapfile import Place, TvmSegment
 from onnx2caffe.programs import Translation
 from onnx2caffe.runtimes.workers.tvm_program import saved
 from onnx2caffe.tvm import registry
+from onnx2caffe.tvm.families import load_families
 from onnx2caffe.tvm.registry import DIALECTS
 from onnx2caffe.verify import tvm as proving
 from onnx2caffe.verify.measure import Verdict
@@ -143,6 +144,7 @@ def test_what_memory_does_not_hold_is_compared_in_rounds(model, dialect, tmp_pat
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_a_wrong_lowering_is_caught_and_named(model, dialect, tmp_path, running, monkeypatch) -> None:
     running(dialect)
+    load_families()
     key = registry.BOTH, "Resize"
     right = registry._EMITTERS[key]
     monkeypatch.setitem(registry._EMITTERS, key, lambda op, net: net("negative", right(op, net)))
@@ -155,6 +157,7 @@ def test_a_wrong_lowering_is_caught_and_named(model, dialect, tmp_path, running,
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_a_wrong_shape_stops_and_is_named(model, dialect, tmp_path, running, monkeypatch) -> None:
     running(dialect)
+    load_families()
     monkeypatch.setitem(
         registry._EMITTERS, (registry.BOTH, "Relu"), lambda op, net: net("mean", op.value(), axis=[1], keepdims=True)
     )

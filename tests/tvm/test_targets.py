@@ -17,6 +17,9 @@ import onnx2caffe
 from onnx2caffe import cli
 from onnx2caffe.tvm import targets
 from onnx2caffe.tvm.registry import DIALECTS
+from tests.ops.harness import difference, reference
+from tests.tvm.arm import runtime
+from tests.tvm.boards import MACHINES
 
 SOFTFP = ["hi3516cv500", "hi3516dv300", "hi3516av300", "hi3519av100", "hi3559v200"]
 NEWEST = (2, 24)
@@ -87,6 +90,24 @@ def test_linked_here(target: str, dialect: str, model: Path, tmp_path: Path, run
     assert "Shared object file" in said("readelf", "-h", library)
     versions = re.findall(r"GLIBC_(\d+)\.(\d+)", said("readelf", "-V", library))
     assert all((int(major), int(minor)) <= NEWEST for major, minor in versions)
+
+
+def test_an_archive_becomes_a_program(model: Path, tmp_path: Path, running) -> None:
+    """As docs/tvm.md says: linked by the board's own compiler, loaded by a program with TVM's runtime."""
+    running("relay")
+    machine = MACHINES["aarch64"]
+    if machine.missing or shutil.which(f"{machine.cross}g++") is None:
+        pytest.skip(f"apt-get install g++-aarch64-linux-gnu {machine.packages}")
+    with tarfile.open(exported(model, tmp_path / "out", "relay", "hi3559av100")) as tar:
+        tar.extractall(tmp_path, filter="data")
+    library = tmp_path / "net.so"
+    objects = [tmp_path / "lib0.o", tmp_path / "devc.o"]
+    said(f"{machine.cross}gcc", "-shared", "-o", library, *objects)
+    (tmp_path / "app").mkdir()
+    app = runtime.build(tmp_path / "app", runtime.package(), machine, level="-O0")
+    x = np.random.default_rng(1).standard_normal((1, 3, 5, 6)).astype(np.float32)
+    (found,) = runtime.run(app, library, {"x": x}, [(1, 4, 5, 5)], machine)
+    assert difference(reference(onnx.load(model), {"x": x})["y"], found) <= 1e-5
 
 
 def test_same_bytes_every_time(model: Path, tmp_path: Path, running) -> None:

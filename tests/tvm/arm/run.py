@@ -19,7 +19,6 @@ import numpy as np
 import onnx2caffe
 from onnx2caffe import mapfile
 from onnx2caffe.mapfile import TvmSegment
-from onnx2caffe.runtimes.setup.tvm import environment_python
 from onnx2caffe.tvm import csource
 from onnx2caffe.tvm.program import Program, Type
 from onnx2caffe.verify.inputs import structured
@@ -62,10 +61,7 @@ def main() -> int:
 
 def _app(folder: Path, machine: str) -> Path:
     folder.mkdir()
-    python = environment_python("relay")
-    assert python is not None, "onnx2caffe setup relay"
-    (tvm,) = python.parents[1].glob("lib/python*/site-packages/tvm")
-    return runtime.build(folder, tvm, MACHINES[machine])
+    return runtime.build(folder, runtime.package(), MACHINES[machine])
 
 
 def _judged(path: Path, scratch: Path, apps: dict[str, Path]) -> Iterator[tuple[str, str, str, list[Judgement]]]:

@@ -1,16 +1,24 @@
-"""A program that loads a library of Relay and runs it: TVM's runtime, compiled of the package's sources."""
+"""A program that loads a library of Relay and runs it: TVM's runtime, compiled of the package's sources.
+
+    python -m tests.tvm.arm.runtime MACHINE FOLDER [CROSS]
+
+makes FOLDER/app for a machine of tests/tvm/boards.py; CROSS: the prefix of an SDK's tools instead of Debian's.
+"""
 
 from __future__ import annotations
 
 import os
 import subprocess
+import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
+from onnx2caffe.runtimes.setup.tvm import environment_python
 from tests.ops.harness import Array
-from tests.tvm.boards import Machine
+from tests.tvm.boards import MACHINES, Machine
 
 _UNITS = """
 c_runtime_api container cpu_device_api workspace_pool library_module module ndarray object registry thread_pool
@@ -88,7 +96,22 @@ int main(int argc, char** argv) {
 """
 
 
-def build(folder: Path, tvm: Path, machine: Machine, *, opencl: bool = False) -> Path:
+def main(name: str, folder: str, *cross: str) -> None:
+    """Build the program, as the command line asks."""
+    machine = replace(MACHINES[name], cross=cross[0]) if cross else MACHINES[name]
+    Path(folder).mkdir()
+    print(build(Path(folder), package(), machine))
+
+
+def package() -> Path:
+    """The package `tvm` that has Relay and its runtime's sources."""
+    python = environment_python("relay")
+    assert python is not None, "onnx2caffe setup relay"
+    (found,) = python.parents[1].glob("lib/python*/site-packages/tvm")
+    return found
+
+
+def build(folder: Path, tvm: Path, machine: Machine, *, opencl: bool = False, level: str = "-O1") -> Path:
     """The program, built in `folder` of the sources in the package `tvm`; `opencl`: for what runs on such a device."""
     (folder / "tvm" / "support").mkdir(parents=True)
     (folder / "tvm" / "support" / "span.h").write_text(_SPAN)
@@ -98,8 +121,8 @@ def build(folder: Path, tvm: Path, machine: Machine, *, opencl: bool = False) ->
     (folder / "pack.cc").write_text("\n".join([*defines, *includes, ""]))
     (folder / "main.cc").write_text("\n".join([*defines, _MAIN]))
     places = [folder, tvm, *(tvm / p for p in ("include", "3rdparty/dlpack/include", "3rdparty/dmlc-core/include"))]
-    level = "-O0" if opencl else "-O1"  # there the device computes
-    command = [f"{machine.cross}g++", *machine.flags.split(), "-std=c++17", level, "-w", "-o", str(folder / "app")]
+    command = [f"{machine.cross}g++", *machine.flags.split(), "-std=c++17", level, "-w", "-Wno-psabi"]
+    command += ["-o", str(folder / "app")]
     places += [tvm / "3rdparty" / "compiler-rt", *((tvm / p for p in _PLACES_OPENCL) if opencl else ())]
     command += [*(_FLAGS_OPENCL if opencl else ()), *(f"-I{place}" for place in places)]
     sources = [str(folder / name) for name in ("pack.cc", "main.cc")]
@@ -123,3 +146,7 @@ def run(
     ends = np.cumsum([int(np.prod(shape)) for shape in outputs])
     assert ends[-1] == data.size
     return [part.reshape(shape) for part, shape in zip(np.split(data, ends[:-1]), outputs, strict=True)]
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
