@@ -27,12 +27,20 @@ Price = Callable[[ir.Value, bool], int]
 
 @dataclass(frozen=True)
 class Part:
-    """Nodes that run together, in topological order, and the values that cross their borders."""
+    """Nodes that run together, in topological order, and the values that cross their borders.
 
-    caffe: bool
+    Parts run by their levels; those of odd ones are Caffe's.
+    """
+
+    level: int
     nodes: tuple[ir.Node, ...]
     inputs: tuple[ir.Value, ...]
     outputs: tuple[ir.Value, ...]
+
+    @property
+    def caffe(self) -> bool:
+        """Whether it becomes a Caffe net."""
+        return self.level % 2 == 1
 
 
 def cut(
@@ -43,6 +51,7 @@ def cut(
     kept: AbstractSet[ir.Node],
     price: Price,
     most: int,
+    later: Mapping[ir.Node, int],
 ) -> list[Part]:
     """Cut a model into parts, in order of execution; without any Caffe part when nothing that counts may be on one.
 
@@ -53,13 +62,14 @@ def cut(
         kept: nodes without weight that stay on the Caffe net they directly follow.
         price: of a border.
         most: the number of Caffe parts there may be.
+        later: the least level of nodes that an earlier net has no room for.
 
     """
     wanted = {node for node in wiring.nodes if weights.get(node) and node not in barred}
     barred = set(barred)
     least = WORTH * sum(weights.values())
     while True:
-        levels = _earliest(wiring, barred, wanted)
+        levels = _earliest(wiring, barred, wanted, later)
         worth = _worth(levels, wanted, weights)
         poorest = min(worth, key=lambda level: (worth[level], -level), default=0)
         if len(worth) <= most and (len(worth) <= 1 or worth[poorest] >= least):
@@ -72,10 +82,13 @@ def cut(
     return _parts(wiring, _settled(wiring, barred, {node: levels[node] for node in wanted}, price))
 
 
-def _earliest(wiring: Wiring, barred: AbstractSet[ir.Node], wanted: AbstractSet[ir.Node]) -> dict[ir.Node, int]:
+def _earliest(
+    wiring: Wiring, barred: AbstractSet[ir.Node], wanted: AbstractSet[ir.Node], later: Mapping[ir.Node, int]
+) -> dict[ir.Node, int]:
     levels: dict[ir.Node, int] = {}
     for node in wiring.nodes:
         level = max((levels[one] for one in wiring.before(node)), default=0)
+        level = max(level, later.get(node, 0)) if node in wanted else level
         wrong = (node in barred and level % 2 == 1) or (node in wanted and level % 2 == 0)
         levels[node] = level + wrong
     return levels
@@ -148,7 +161,7 @@ def _parts(wiring: Wiring, levels: Mapping[ir.Node, int]) -> list[Part]:
         leaving = [v for v in made if v in outputs or any(reader not in own for reader in wiring.readers[v])]
         parts.append(
             Part(
-                level % 2 == 1,
+                level,
                 nodes,
                 tuple(value for value in read if wiring.makers.get(value) not in own),
                 tuple(sorted(leaving, key=lambda value: ranks[value])),

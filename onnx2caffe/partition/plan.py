@@ -92,7 +92,7 @@ def whole(model: ir.Model, target: Target, wishes: Wishes) -> Plan:
 
     """
     graph = model.graph
-    part = Part(True, tuple(graph), tuple(graph.inputs), tuple(graph.outputs))
+    part = Part(1, tuple(graph), tuple(graph.inputs), tuple(graph.outputs))
     piece = _lowered(part, graph.name or "net", target, wishes, Names())
     _check_names([piece], wishes.names)
     wiring = Wiring(graph)
@@ -157,6 +157,7 @@ class _Partition:
         _give_makers(model.graph)
         self._wiring = Wiring(model.graph)
         self._by_size = True
+        self._later: dict[ir.Node, int] = {}
         self._blocked = obstacles(model, target, wishes.recipes)
         if huge := [blocked for node, blocked in self._blocked.items() if any(map(_is_huge, node.outputs))]:
             raise NotConvertible(huge)
@@ -190,6 +191,7 @@ class _Partition:
             kept=self._kept,
             price=self._price,
             most=self._target.max_segments,
+            later=self._later,
         )
 
     def _is_crowded(self, part: Part) -> bool:
@@ -206,23 +208,51 @@ class _Partition:
         return ""
 
     def _relieve(self, part: Part) -> None:
-        """Ask less of the next cut, since a part has too many inputs or outputs: in the end an output, or the part."""
+        """Ask less of the next cut, since a part has too many inputs or outputs.
+
+        First that nothing stay on a net for its own sake, then that few values cross instead of few bytes, then that
+        the work of single ports be done by a later net; then nodes without work stay ONNX, in the end the part.
+        """
         if self._kept:
             self._kept = set()
         elif self._by_size:
             self._by_size = False
+        elif own := self._work_of_ports(part):
+            self._later |= dict.fromkeys(own, part.level + 2)
         else:
-            self._bar(self._cheapest_output(part) or part.nodes, self._surplus(part))
+            self._bar(self._busiest(part) or part.nodes, self._surplus(part))
 
-    def _cheapest_output(self, part: Part) -> set[ir.Node]:
-        """Of a part with too many outputs, the nodes that lead to one alone: the output with the least work."""
-        if len(part.outputs) <= self._target.max_outputs:
-            return set()
+    def _crowd(self, part: Part) -> tuple[Sequence[ir.Value], int, dict[ir.Value, set[ir.Node]]]:
+        """The ports of which a part has too many, how many of them there may be, and the nodes that hang on each."""
         inside = set(part.nodes)
-        needed = [self._wiring.ancestors([self._wiring.makers[value]]) & inside for value in part.outputs]
-        readers = Counter(node for nodes in needed for node in nodes)
-        alone = [{node for node in nodes if readers[node] == 1} for nodes in needed]
-        return min(filter(None, alone), key=lambda nodes: sum(self._macs[node] for node in nodes), default=set())
+        if len(part.outputs) > self._target.max_outputs:
+            leading = {v: self._wiring.ancestors([self._wiring.makers[v]]) & inside for v in part.outputs}
+            return part.outputs, self._target.max_outputs, leading
+        readers = {v: inside.intersection(self._wiring.readers[v]) for v in part.inputs}
+        return part.inputs, self._target.max_inputs, {v: self._wiring.closure(readers[v]) & inside for v in part.inputs}
+
+    def _work_of_ports(self, part: Part) -> set[ir.Node]:
+        """The nodes with weights that hang on one port alone, of those ports too many with the least work.
+
+        None where that would be all such ports: what is left is then crowded by others.
+        """
+        ports, most, hanging = self._crowd(part)
+        sharing = Counter(node for nodes in hanging.values() for node in nodes)
+        alone = [{n for n in nodes if sharing[n] == 1 and self._weights[n]} for nodes in hanging.values()]
+        able = sorted(filter(None, alone), key=lambda nodes: sum(self._weights[node] for node in nodes))
+        surplus = len(ports) - most
+        return set[ir.Node]().union(*able[:surplus]) if surplus < len(able) else set()
+
+    def _busiest(self, part: Part) -> set[ir.Node]:
+        """The node without weights that has most of the ports too many."""
+        ports, _, hanging = self._crowd(part)
+        at_ports = (
+            [self._wiring.makers[value] for value in ports]
+            if ports is part.outputs
+            else [node for value in ports for node in hanging[value].intersection(self._wiring.readers[value])]
+        )
+        idle = Counter(node for node in at_ports if not self._weights[node])
+        return {max(idle, key=lambda node: idle[node])} if idle else set()
 
     def _finished(self, pieces: Sequence[Piece]) -> Plan:
         _check_names(pieces, self._wishes.names)

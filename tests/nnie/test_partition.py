@@ -212,16 +212,31 @@ class TestCut:
 
 
 class TestPorts:
-    def test_of_more_outputs_than_a_segment_has_the_cheapest_go(self, tmp_path):
+    def test_of_more_outputs_than_a_segment_has_the_cheapest_go_to_another(self, tmp_path):
         g = Graph()
         g.node("Relu", [g.conv("x", "trunk", 3, 8)], "r")
         outputs = [g.conv("r", f"o{n}", 8, n + 1, 1) for n in range(20)]
         done = convert(g.model({"x": [1, 3, 8, 8]}, outputs), tmp_path, target="nnie")
-        net, tail = read_map(tmp_path / "out")["segments"]
-        assert set(net["outputs"]) == {"r", *outputs[5:]}
-        assert set(tail["outputs"]) == set(outputs[:5])
-        (note,) = (note for note in done.notes if "more than 16 outputs" in note.text)
-        assert set(note.nodes) == {f"n_{name}" for name in outputs[:5]}
+        first, second = read_map(tmp_path / "out")["segments"]
+        assert set(first["outputs"]) == {"r", *outputs[5:]}
+        assert set(second["outputs"]) == set(outputs[:5])
+        assert done.share == 1.0
+        assert done.proof.ok
+
+    def test_of_more_outputs_than_eight_segments_have(self, tmp_path):
+        g = Graph()
+        g.node("Relu", [g.conv("x", "trunk", 3, 8)], "r")
+        outputs = [g.conv("r", f"o{n}", 8, 4, 1) for n in range(150)]
+        done = convert(g.model({"x": [1, 3, 8, 8]}, outputs), tmp_path, target="nnie", proof=False)
+        assert done.segments == 8
+        assert [len(s["outputs"]) for s in read_map(tmp_path / "out")["segments"]] == [*[16] * 8, 150 - 8 * 16 + 1]
+
+    def test_outputs_that_no_weights_make_stay_onnx(self, tmp_path):
+        g = Graph()
+        outputs = [f"o{n}" for n in range(20)]
+        g.node("Split", [g.conv("x", "c", 3, 40), g.constant("sizes", np.full(20, 2))], "", outputs, axis=1)
+        done = convert(g.model({"x": [1, 3, 8, 8]}, outputs), tmp_path, target="nnie")
+        assert done.share == 1.0
         assert done.proof.ok
 
     def test_the_users_own_limits(self, tmp_path):
@@ -234,15 +249,24 @@ class TestPorts:
         convert(model, tmp_path, target="nnie", rules=rules)
         assert len(read_map(tmp_path / "out")["segments"][0]["outputs"]) == 1
         rules.write_text("[E09.when]\ninputs = 1\n")
-        with pytest.raises(NotConvertible, match="no more than 1 input"):
-            convert(model, tmp_path, target="nnie", rules=rules)
+        convert(model, tmp_path, target="nnie", rules=rules)
+        assert [len(s["inputs"]) for s in read_map(tmp_path / "out")["segments"] if s["kind"] == "caffe"] == [1, 1]
 
     def test_more_inputs_than_a_segment_has(self, tmp_path):
         g = Graph()
         sums = [g.conv(f"x{n}", f"c{n}", 3, 4) for n in range(17)]
         g.node("Sum", sums, "y")
-        with pytest.raises(NotConvertible, match="more than 16 inputs"):
-            convert(g.model({f"x{n}": [1, 3, 8, 8] for n in range(17)}, ["y"]), tmp_path, target="nnie")
+        done = convert(g.model({f"x{n}": [1, 3, 8, 8] for n in range(17)}, ["y"]), tmp_path, target="nnie")
+        assert (done.share, done.segments, done.cpu_nodes) == (1.0, 2, 1)
+        assert done.proof.ok
+
+    def test_one_layer_with_more_inputs_than_a_segment_has(self, tmp_path):
+        g = Graph()
+        g.node("Concat", [f"x{n}" for n in range(17)], "all", axis=1)
+        g.conv("all", "y", 17, 4)
+        done = convert(g.model({f"x{n}": [1, 1, 8, 8] for n in range(17)}, ["y"]), tmp_path, target="nnie")
+        assert (done.share, done.cpu_nodes) == (1.0, 1)
+        assert done.proof.ok
 
 
 class TestRequirements:
@@ -360,7 +384,9 @@ class TestMinimumCut:
         wiring = Wiring(model.graph)
         barred = {node for node in wiring.nodes if node.op_type == "NonZero"}
         weights = {node: macs(node) for node in wiring.nodes}
-        parts = cut(wiring, barred, weights, kept=set(), price=lambda v, _: int(np.prod(v.shape or [])), most=8)
+        parts = cut(
+            wiring, barred, weights, kept=set(), price=lambda v, _: int(np.prod(v.shape or [])), most=8, later={}
+        )
         assert [part.caffe for part in parts] == [True, False]
         assert [value.name for value in parts[0].outputs] == ["narrow"]
 
@@ -376,7 +402,7 @@ class TestMinimumCut:
         barred = {node for node in wiring.nodes if node.op_type == "Erf"}
         weights = {node: macs(node) for node in wiring.nodes}
         for most, kept in ((3, 3), (2, 2), (1, 1)):
-            parts = cut(wiring, barred, weights, kept=set(), price=lambda v, _: 1, most=most)
+            parts = cut(wiring, barred, weights, kept=set(), price=lambda v, _: 1, most=most, later={})
             assert sum(part.caffe for part in parts) == kept
             _check_partition(wiring, parts)
         (net,) = (part for part in parts if part.caffe)
@@ -414,7 +440,8 @@ def test_random_graphs(seed):
     wiring = Wiring(model.graph)
     barred = {node for node in wiring.nodes if node.op_type == "Erf"}
     weights = {node: macs(node) for node in wiring.nodes}
-    parts = cut(wiring, barred, weights, kept=set(), price=lambda v, _: int(np.prod(v.shape or [])), most=20)
+    price = lambda value, _: int(np.prod(value.shape or []))  # noqa: E731
+    parts = cut(wiring, barred, weights, kept=set(), price=price, most=20, later={})
     _check_partition(wiring, parts)
     on_nets = {node for part in parts if part.caffe for node in part.nodes}
     assert not on_nets & barred
