@@ -21,7 +21,10 @@ def read_text(path: Path, what: str = "text", errors: str = "strict") -> str:
             raise UnreadableFile(f"{path} is a folder, not {what}")
         if path.exists() and not path.is_file():
             raise UnreadableFile(f"{path} is no regular file")
-        return path.read_text("utf-8", errors=errors)
+        text = path.read_text("utf-8", errors=errors)
+        if "\0" in text:
+            raise UnreadableFile(f"{path} is not {what} in UTF-8: it holds NUL, as binary files and UTF-16 do")
+        return text
     except UnicodeDecodeError as problem:
         raise UnreadableFile(f"{path} is not {what}: no text in UTF-8 at byte {problem.start}") from problem
     except (OSError, ValueError) as problem:  # ValueError: a path with NUL in it

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
+from onnx2caffe import api
+from onnx2caffe.errors import UnreadableFile
 from onnx2caffe.targets.nnie.mapper_log import Names, read_log
 from onnx2caffe.targets.nnie.rules import Rule, load_rules
 
@@ -122,6 +126,20 @@ def test_an_error_without_a_known_text_is_told():
     (finding,) = read_log("ERROR: file: parseFooPara  line: 12\nfoo is bad\n", RULES)
     assert (finding.rule, finding.severity, finding.words) == ("", "refused", "foo is bad")
     assert "Foo" in finding.text
+
+
+def test_a_line_without_end_takes_no_time():
+    started = time.process_time()
+    assert read_log("Layer " * 50_000 + "\nERROR: no more memory", RULES)[0].line == 2
+    assert time.process_time() - started < 10  # more than a minute when all of the line is searched
+
+
+@pytest.mark.parametrize("content", ["ERROR: x".encode("utf-16"), b"\x7fELF\0\0\0"], ids=["utf-16", "binary"])
+def test_what_is_no_text_is_told(content: bytes, tmp_path):
+    log = tmp_path / "mapper.log"
+    log.write_bytes(content)
+    with pytest.raises(UnreadableFile, match="NUL"):
+        api.check(mapper_log=log)
 
 
 def test_progress_is_no_finding():

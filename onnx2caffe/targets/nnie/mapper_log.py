@@ -32,6 +32,8 @@ _ERROR = re.compile(
     r"|unsupported|not supported|segmentation fault|aborted|core dumped|terminate called)\b)"
 )
 _WARNING = re.compile(r"\bWARNING\b|\b[Ww]arning\s*:")
+_LONGEST = 2000
+"""Characters of a line that are looked at: messages are shorter, and the time of a search grows by the square."""
 _LEVELS = {"I": "", "W": "WARNING", "E": "ERROR", "F": "ERROR"}
 
 _PARSER = re.compile(r"parse(\w+)Para")
@@ -118,7 +120,7 @@ def _said(text: str) -> Iterator[_Said]:
     """Messages: those behind a head, heads without one, and every other line by itself."""
     head: tuple[int, str, re.Match[str]] | None = None
     for number, raw in enumerate(text.splitlines(), 1):
-        line = raw.strip()
+        line = raw[:_LONGEST].strip()
         match = _HEAD.search(line)
         if head and match:
             yield _alone(*head)
