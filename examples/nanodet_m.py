@@ -6,7 +6,8 @@ side); its weights are seeded noise. Every BatchNormalization gets the statistic
 picture, so that activations stay alive through all layers: with random statistics most of the net would be zeros, and
 a comparison of zeros proves nothing.
 
-    python examples/nanodet_m.py -o nanodet_m.onnx [--size 320] [--upsample bilinear|deconv] [--decode] [--seed 0]
+    python examples/nanodet_m.py -o nanodet_m.onnx [--size 320] [--upsample bilinear|deconv]
+        [--decode] [--pixels] [--seed 0]
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ from onnx import TensorProto, helper, numpy_helper
 CLASSES, BINS, WIDTH = 80, 8, 96
 STAGES = ((116, 4), (232, 8), (464, 4))
 STRIDES = (8, 16, 32)
+MEAN, DEVIATION = (103.53, 116.28, 123.675), (57.375, 57.12, 58.395)
+"""Of pixels B, G, R, as the published model's training has them (`normalize` in its configuration)."""
 OPSET = 11
 
 
@@ -239,18 +242,35 @@ def nanodet(size: int = 320, upsample: str = "bilinear", seed: int = 0, decoded:
     return onnx.shape_inference.infer_shapes(model, strict_mode=True)
 
 
+def take_pixels(model: onnx.ModelProto) -> None:
+    """Subtract the mean of pixels 0 … 255 and divide by their deviation inside the model."""
+    graph = model.graph
+    for node in graph.node:
+        node.input[:] = ["normalized" if name == "data" else name for name in node.input]
+    for kind, value, numbers, made in (
+        ("Div", "centred", DEVIATION, "normalized"),
+        ("Sub", "data", MEAN, "centred"),
+    ):
+        constant = np.array(numbers, np.float32).reshape(1, 3, 1, 1)
+        graph.initializer.append(numpy_helper.from_array(constant, f"{made}_by"))
+        graph.node.insert(0, helper.make_node(kind, [value, f"{made}_by"], [made], name=f"node_{made}"))
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("-o", "--output", type=Path, default=Path("nanodet_m.onnx"))
     parser.add_argument("--size", type=int, default=320, help="input side, a multiple of 32")
     parser.add_argument("--upsample", choices=("bilinear", "deconv"), default="bilinear")
     parser.add_argument("--decode", action="store_true", help="boxes in pixels instead of distances in cells")
+    parser.add_argument("--pixels", action="store_true", help="take pixels 0 ... 255: mean and deviation inside")
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
     if options.size <= 0 or options.size % 32:
         parser.error("--size must be a positive multiple of 32")
     options.output.parent.mkdir(parents=True, exist_ok=True)
     model = nanodet(options.size, options.upsample, options.seed, options.decode)
+    if options.pixels:
+        take_pixels(model)
     onnx.save(model, options.output)
     print(f"wrote {options.output}: {len(model.graph.node)} nodes, {options.output.stat().st_size / 1e6:.1f} MB")
 

@@ -11,7 +11,7 @@ import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -222,8 +222,21 @@ def _picture(path: Path, info: InputInfo, how: Pictures) -> Array:
             takes = f"1 number or {channels}" if channels > 1 else "1 number"
             raise UsageError(f"{option} has {len(numbers)} numbers; input {info.name!r} takes {takes}")
     values = (pixels * how.scale - np.asarray(how.mean)) / np.asarray(how.std)
+    if not _holds(np.dtype(info.dtype), values):
+        what = (
+            f"input {info.name!r} is {info.dtype}; --scale, --mean and --std make other numbers of the pixels of {path}"
+        )
+        raise UsageError(what, "leave them out: what such a model does with pixels is in it")
     values = values[None] if last else values.transpose(2, 0, 1)[None]
     return np.asarray(np.broadcast_to(values, shape).astype(info.dtype), order="C")
+
+
+def _holds(dtype: np.dtype[Any], values: Array) -> bool:
+    """Whether a dtype has these numbers; of fractions any float has enough."""
+    if dtype.kind not in "iu":
+        return True
+    limits = np.iinfo(dtype)
+    return bool(np.all((values == np.rint(values)) & (values >= limits.min) & (values <= limits.max)))
 
 
 def _pixels(path: Path, channels: int, height: int, width: int) -> Array:

@@ -115,6 +115,12 @@ def test_a_number_per_channel(picture, channels, how, words):
         list(all_runs([port((1, channels, 4, 6))], (), [f"x={picture}"], how))
 
 
+@pytest.mark.parametrize("how", [Pictures(scale=1 / 255), Pictures(mean=(200.0,)), Pictures(scale=100.0)])
+def test_bytes_that_would_not_be_bytes(picture, how):
+    with pytest.raises(UsageError, match="input 'x' is uint8"):
+        list(all_runs([port((1, 8, 8, 3), "uint8")], (), [f"x={picture}"], how))
+
+
 def test_picture_without_pillow_names_the_extra(picture, monkeypatch):
     monkeypatch.setitem(sys.modules, "PIL", None)
     with pytest.raises(UsageError) as caught:
