@@ -27,9 +27,8 @@ from onnx2caffe.targets.base import Target
 from onnx2caffe.targets.nnie.cfg import read_cfg
 from onnx2caffe.targets.nnie.examine import examine
 from onnx2caffe.targets.nnie.mapper_log import Names, read_log
-from onnx2caffe.targets.nnie.markers import HP
 from onnx2caffe.targets.nnie.rules import SEVERITIES, Finding, Rule, load_rules
-from onnx2caffe.targets.nnie.segments import CPU, REPORT
+from onnx2caffe.targets.nnie.segments import CPU, HP, REPORT
 from onnx2caffe.targets.nnie.socs import soc_by_name
 from onnx2caffe.targets.nnie.target import nnie
 from onnx2caffe.textfile import read_text

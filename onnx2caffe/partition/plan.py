@@ -418,7 +418,8 @@ def _check_granted(names: Mapping[str, str], value: ir.Value, blob: str) -> None
         if wanted != blob:
             raise UsageError(
                 f"--rename {tensor.name}={wanted}: the blob would be called {blob!r}",
-                "a name that no other port has; for the mapper at most 31 characters of A-Z a-z 0-9 _ . / : -",
+                "a name that no other port has; for the mapper at most 31 characters of A-Z a-z 0-9 _ . / : -, "
+                "and no mark at its end (_cpu, _hp, _report)",
             )
 
 

@@ -19,7 +19,7 @@ from onnx2caffe.errors import UsageError
 from onnx2caffe.targets.nnie.examine import examine
 from onnx2caffe.targets.nnie.finish import NAME_LENGTH, for_mapper
 from onnx2caffe.targets.nnie.rules import load_rules
-from onnx2caffe.targets.nnie.segments import REPORT
+from onnx2caffe.targets.nnie.segments import MARKS, REPORT
 from tests.nnie.models import Graph, classifier, detector, read_map, save, warped
 
 FAST = {"caffe_run": False, "target": "nnie"}
@@ -256,6 +256,38 @@ class TestNames:
         assert document["tensors"]["r"]["blob"] != "r"
         assert done.proof.ok
         assert {"c", "r", "p"} <= {row.tensor for row in done.proof.rows}
+
+    def test_none_ends_like_a_mark_of_the_mappers(self, tmp_path, pycaffe):
+        """A first convolution called …_cpu would be the user's own to run, which the mapper refuses there."""
+        g = Graph()
+        g.conv("image_cpu", "stem_cpu", 3, 8)
+        g.node("MaxPool", ["stem_cpu"], "pool_report", kernel_shape=[2, 2], strides=[2, 2])
+        g.node("Softmax", [g.conv("pool_report", "c_hp", 8, 4)], "s_hp", axis=1)
+        for node in g.nodes:
+            node.name = node.output[0]
+        model = g.model({"image_cpu": [1, 3, 8, 8]}, ["s_hp", "c_hp"])
+        model.graph.name = "net_cpu"
+        done = convert(model, tmp_path, tail="full", caffe_run=True, name="m_hp")
+        net = parsed(tmp_path / "out" / "m_hp.prototxt")
+        names = {net.name, *(name for layer in net.layer for name in (layer.name, *layer.bottom, *layer.top))}
+        assert names >= {"net.cpu", "image.cpu", "stem.cpu", "pool.report", "c.hp", "s.hp"}
+        assert not [name for name in names if name.endswith(MARKS)]
+        assert done.proof.ok
+        assert done.share == 1
+        document = read_map(tmp_path / "out", "m_hp")
+        assert document["layers"]["stem.cpu"] == ["stem_cpu"]
+        assert document["tensors"]["pool_report"]["blob"] == "pool.report"
+        (note,) = (note.text for note in done.notes if "marks" in note.text)
+        assert all(repr(name) in note for name in ("image_cpu", "stem_cpu", "pool_report", "c_hp", "s_hp"))
+        assert not forbidden(tmp_path / "out" / "m_hp.prototxt")
+
+    def test_names_that_end_otherwise_are_not_told(self, tmp_path):
+        assert not [note for note in convert(warped(), tmp_path, proof=False).notes if "marks" in note.text]
+
+    def test_rename_to_what_ends_like_a_mark(self, tmp_path):
+        with pytest.raises(UsageError, match=re.escape("the blob would be called 'x.report'")) as problem:
+            convert(warped(), tmp_path, renames={"s": "x_report"})
+        assert "_report" in problem.value.hint
 
     def test_rename_of_what_is_no_output(self, tmp_path):
         with pytest.raises(UsageError, match="--rename nothing") as problem:

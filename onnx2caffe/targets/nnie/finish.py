@@ -14,8 +14,9 @@ from onnx2caffe.caffe.layers.base import Shape
 from onnx2caffe.caffe.names import unlike
 from onnx2caffe.caffe.net import Net, Placed
 from onnx2caffe.caffe.rename import renamed
+from onnx2caffe.targets.nnie.segments import MARKS
 
-__all__ = ["NAME_LENGTH", "PRODUCERS", "for_mapper", "plain"]
+__all__ = ["NAME_LENGTH", "PRODUCERS", "for_mapper", "like_marks", "plain"]
 
 NAME_LENGTH = 31
 """Characters of a segment's inputs and outputs that the `.wk` keeps (nnie W05)."""
@@ -237,9 +238,18 @@ def _named(net: Net, wishes: Mapping[str, str]) -> Net:
     layers: dict[str, str] = {}
     for placed in net:
         layers[placed.name] = unlike(plain(placed.name), layers.values())
-    return renamed(net, blobs, layers)
+    return renamed(replace(net, name=plain(net.name)), blobs, layers)
 
 
 def plain(name: str) -> str:
-    """A name of characters that are known to work (nnie W16)."""
-    return _UNKNOWN.sub("_", name)
+    """A name of characters that are known to work (nnie W16), no mark of the mapper at its end (nnie §5)."""
+    known = _UNKNOWN.sub("_", name)
+    mark = next((mark for mark in MARKS if known.endswith(mark)), "")
+    return known.removesuffix(mark) + mark.replace("_", ".")
+
+
+def like_marks(net: Net) -> list[str]:
+    """The user's names that the mapper would read as marks; the net has others for them."""
+    layers = [source for placed in net for source in placed.sources if placed.name.startswith(plain(source))]
+    blobs = [old for old, new in net.twins.items() if new and old not in net.moments]
+    return [name for name in dict.fromkeys([*blobs, *layers]) if name.endswith(MARKS)]

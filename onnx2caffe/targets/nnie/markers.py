@@ -15,12 +15,9 @@ from onnx2caffe.errors import UsageError, near
 from onnx2caffe.targets.nnie.examine import examine
 from onnx2caffe.targets.nnie.finish import NAME_LENGTH, plain
 from onnx2caffe.targets.nnie.rules import load_rules
-from onnx2caffe.targets.nnie.segments import CPU, REPORT
+from onnx2caffe.targets.nnie.segments import CPU, HP, REPORT
 
-__all__ = ["HP", "Marks", "marked", "with_marked_names"]
-
-HP = "_hp"
-"""Ends the name of a layer that computes in 16 bits (compile_mode 2)."""
+__all__ = ["Marks", "marked", "with_marked_names"]
 
 _MARKS = "E08"
 """The rule about where marks may stand."""

@@ -6,12 +6,15 @@ from dataclasses import dataclass, field
 
 from onnx2caffe.caffe.site import Site, Sites
 
-__all__ = ["CPU", "REPORT", "Segment", "segments"]
+__all__ = ["CPU", "HP", "MARKS", "REPORT", "Segment", "segments"]
 
 CPU = "_cpu"
 """Ends the name of a layer that the user runs himself."""
 REPORT = "_report"
 """Ends the name of a top that shall be put out."""
+HP = "_hp"
+"""Ends the name of a layer that computes in 16 bits (compile_mode 2)."""
+MARKS = (CPU, HP, REPORT)
 
 _ENDS = frozenset({"Custom", "Proposal"})
 

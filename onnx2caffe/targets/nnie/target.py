@@ -14,9 +14,10 @@ from onnx2caffe.caffe.site import Site, of_net
 from onnx2caffe.errors import UsageError
 from onnx2caffe.targets.base import Target
 from onnx2caffe.targets.nnie.examine import examine
-from onnx2caffe.targets.nnie.finish import for_mapper
+from onnx2caffe.targets.nnie.finish import for_mapper, like_marks
 from onnx2caffe.targets.nnie.preferred import PREFERRED
 from onnx2caffe.targets.nnie.rules import Rule, load_rules, see_layer
+from onnx2caffe.targets.nnie.segments import MARKS
 
 __all__ = ["NNIE", "nnie"]
 
@@ -24,6 +25,8 @@ __all__ = ["NNIE", "nnie"]
 _COUNTS = "E09"
 """The rule of how many segments, inputs and outputs there may be."""
 _SEQUENCES = "the mapper's LSTM and RNN layers ([net_type] 2) are not written, since no compiled net shows one"
+_SHOWN = 5
+"""Names that a note lists at most."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +67,11 @@ class _Nnie(Target):
         return [(finding.layer, f"nnie {finding.rule}: {finding.text}") for finding in findings]
 
     def remarks(self, nets: Sequence[Net]) -> Sequence[str]:
-        """What the nets hold that nobody has seen compiled: each kind once, with the option that leads around it."""
+        """What the nets hold that nobody has seen compiled, each kind once, and the names that are changed in them."""
+        return [*self._unproven(nets), *_changed([*dict.fromkeys(name for net in nets for name in like_marks(net))])]
+
+    def _unproven(self, nets: Sequence[Net]) -> list[str]:
+        """Each kind with the option that leads around it."""
         unproven = {id: rule for id, rule in self.rules.items() if rule.severity == "unproven"}
         kinds = Counter((f.rule, f.text, f.option) for net in nets for f in examine(of_net(net), unproven))
         return [
@@ -72,6 +79,13 @@ class _Nnie(Target):
             f"{f'; another way: {option}' if option else ''}"
             for (rule, text, option), count in kinds.items()
         ]
+
+
+def _changed(names: Sequence[str]) -> list[str]:
+    """What is said of names that the mapper would read as marks."""
+    shown = ", ".join(map(repr, names[:_SHOWN])) + (" …" if len(names) > _SHOWN else "")
+    ends = ", ".join(MARKS)
+    return [f"names that end like the mapper's marks ({ends}) are changed, see map.json: {shown}"] if names else []
 
 
 def nnie(rules: Mapping[str, Rule]) -> Target:
