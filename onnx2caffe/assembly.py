@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import reduce
+from operator import or_
 from pathlib import Path
 
 import onnx_ir as ir
@@ -19,7 +21,8 @@ from onnx2caffe.mapfile import CaffeSegment, OnnxSegment, Place, Promise
 from onnx2caffe.partition.head import Prepared, prepared
 from onnx2caffe.partition.onnx_part import write_part
 from onnx2caffe.partition.plan import CHOSEN, HEAD, Piece, Plan
-from onnx2caffe.targets.nnie.markers import Marks, marked, with_marked_names
+from onnx2caffe.targets.nnie.markers import Choice, Marks, chosen, marked, with_marked_names
+from onnx2caffe.targets.nnie.rules import Rule
 from onnx2caffe.targets.nnie.single import Link, joined
 
 __all__ = ["Assembly", "Extras", "remarks", "summary"]
@@ -27,10 +30,15 @@ __all__ = ["Assembly", "Extras", "remarks", "summary"]
 
 @dataclass(frozen=True)
 class Extras:
-    """What the mapper's user gets beside the plain nets: marks, and one prototxt of several nets."""
+    """What the mapper's user gets beside the plain nets: marks by the rules, and one prototxt of several nets.
+
+    `names`: the user's tensor -> the blob name it shall have in that too.
+    """
 
     marks: Marks = field(default_factory=Marks)
     single_wk: bool = False
+    names: Mapping[str, str] = field(default_factory=dict)
+    rules: Mapping[str, Rule] = field(default_factory=dict)
 
 
 _RISKS = "in 8 bits on the NNIE, though better on the CPU, where --partition leaves it: {}"
@@ -55,26 +63,25 @@ class Assembly:
         """Write all pieces, in order of execution, then what the mapper's user wants beside them.
 
         Raises:
-            UsageError: a mark names nothing, or may not stand where it would.
+            UsageError: a mark names nothing, or may not stand where it would, or there are too many.
 
         """
         stems = _stems(self._plan.pieces, self._name)
-        marks = iter(self._marked(extras.marks))
+        choices = self._chosen(extras.marks)
+        marks = iter([marked(net, one, extras.rules) for net, one in zip(self._plan.nets, choices, strict=True)])
         links: list[Link] = []
         for piece, stem in zip(self._plan.pieces, stems, strict=True):
             if piece.net is None:
                 self._onnx(piece, stem)
-                links.append(self._link(piece, stem, None))
             else:
-                with_marks = next(marks)
-                self._caffe(piece, piece.net, stem, with_marks)
-                links.append(self._link(piece, stem, with_marks))
+                self._caffe(piece, piece.net, stem, next(marks))
+            links.append(self._link(piece, stem, extras.names))
         if extras.single_wk and len(self._plan.nets) > 1:
             first, last = (order(n for n, link in enumerate(links) if link.net) for order in (min, max))
-            self.single_wk = self._write_net(joined(self._name, links[first : last + 1]), f"{self._name}.wk")
+            self._single(links[first : last + 1], choices, extras.rules)
 
-    def _marked(self, marks: Marks) -> list[Net]:
-        """The nets with the user's marks."""
+    def _chosen(self, marks: Marks) -> list[Choice]:
+        """What the user wants marked in each net."""
         nets, tensors = self._plan.nets, []
         for piece in (piece for piece in self._plan.pieces if piece.lowered and piece.net):
             assert piece.lowered is not None
@@ -82,9 +89,16 @@ class Assembly:
             writers = {top: placed.name for placed in piece.net for top in placed.tops}
             found = mapfile.promises(piece.lowered.blobs, piece.net)
             tensors.append({name: (p.layer or writers[p.blob], p.blob) for name, p in found.items()})
-        return marked(nets, marks, tensors) if marks else nets
+        return chosen(nets, marks, tensors)
 
-    def _link(self, piece: Piece, stem: str, net: Net | None) -> Link:
+    def _single(self, links: Sequence[Link], choices: Sequence[Choice], rules: Mapping[str, Rule]) -> None:
+        """Write the pieces as one net, and that one with its marks."""
+        one = joined(self._name, links)
+        there = (choice.renamed(*names) for choice, *names in zip(choices, one.blobs, one.layers, strict=True))
+        with_marks = marked(one.net, reduce(or_, there), rules)
+        self.single_wk = self._write_net(one.net, f"{self._name}.wk", with_marks)
+
+    def _link(self, piece: Piece, stem: str, names: Mapping[str, str]) -> Link:
         """A piece as `joined` wants it, once it is written."""
         segment = self.segments[-1]
         shapes = {self._keys.of(value): _shape(value) for value in (*piece.part.inputs, *piece.part.outputs)}
@@ -92,12 +106,17 @@ class Assembly:
             {tensor: at.blob if isinstance(at, Place) else "" for tensor, at in ports.items()}
             for ports in (segment.inputs, segment.outputs)
         )
-        return Link(net, stem, inputs, outputs, shapes)
+        made = zip(piece.part.outputs, piece.net.outputs, strict=True) if piece.net else ()
+        kept = {blob for value, blob in made if any(tensor.name in names for tensor in canon.tensors(value))}
+        return Link(piece.net, stem, inputs, outputs, shapes, kept)
 
-    def _write_net(self, net: Net, stem: str, weights: Net | None = None) -> dict[str, str]:
+    def _write_net(self, net: Net, stem: str, with_marks: Net) -> dict[str, str]:
         prototxt, caffemodel = f"{stem}.prototxt", f"{stem}.caffemodel"
         self.files[prototxt] = write_prototxt(net, self._folder / prototxt, self._header)
-        self.files[caffemodel] = write_caffemodel(weights or net, self._folder / caffemodel)
+        self.files[caffemodel] = write_caffemodel(with_marked_names(net, with_marks), self._folder / caffemodel)
+        if with_marks is not net:
+            file = f"{stem}.marked.prototxt"
+            self.files[file] = write_prototxt(with_marks, self._folder / file, self._header)
         return {"prototxt": prototxt, "caffemodel": caffemodel}
 
     def _onnx(self, piece: Piece, stem: str) -> None:
@@ -111,10 +130,7 @@ class Assembly:
 
     def _caffe(self, piece: Piece, net: Net, stem: str, with_marks: Net) -> None:
         assert piece.lowered is not None
-        self._write_net(net, stem, with_marked_names(net, with_marks))
-        if with_marks is not net:
-            file = f"{stem}.marked.prototxt"
-            self.files[file] = write_prototxt(with_marks, self._folder / file, self._header)
+        self._write_net(net, stem, with_marks)
         inputs = {
             self._keys.of(value): replace(_place(net, blob, canon.shape(value)), mean=self._mean(value))
             for value, blob in zip(piece.part.inputs, net.inputs, strict=True)

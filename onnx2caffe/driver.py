@@ -236,7 +236,7 @@ class _Converting:
         with writing(self._folder):
             header = [f"{TOOL}, target {self._target.name}", f"from {self._path.name}, sha256 {loaded.sha256}"]
             assembly = Assembly(plan, loaded, folder, self._name, header)
-            assembly.write(Extras(options.marks, options.single_wk))
+            assembly.write(Extras(options.marks, options.single_wk, options.renames, load_rules(options.rules)))
             parts = self._cpu_parts(assembly, folder)
             export = self._map(assembly, parts, plan, loaded)
             mapfile.write(export, folder / self._map_name)

@@ -37,6 +37,23 @@ def lines(net) -> list[tuple[str, list[str], list[str]]]:
     return [(layer.name, list(layer.bottom), list(layer.top)) for layer in net.layer]
 
 
+def weighted(path) -> list[str]:
+    """The layers of a caffemodel, each as often as it is there."""
+    net = message("NetParameter")()
+    net.ParseFromString(path.read_bytes())
+    return [layer.name for layer in net.layer]
+
+
+def without_marks(net):
+    """A parsed net whose names have lost their marks, its further tops gone."""
+    for layer in net.layer:
+        layer.name = re.sub("_(hp|cpu)$", "", layer.name)
+        kept = [top for top in layer.top if not top.endswith("_report")]
+        del layer.top[:]
+        layer.top.extend(kept)
+    return net
+
+
 def forbidden(path):
     rules = load_rules()
     return [f for f in examine(read_sites(path, REPORT), rules) if rules[f.rule].forbidden]
@@ -306,12 +323,7 @@ class TestMarks:
         (relu,) = (layer for layer in marks.layer if layer.type == "ReLU")
         assert list(relu.top) == ["r1", "r1_report"]
         assert not forbidden(tmp_path / "out" / "m.marked.prototxt")
-        for one, other in zip(plain.layer, marks.layer, strict=True):
-            other.name = re.sub("_(hp|cpu)$", "", other.name)
-            kept = [top for top in other.top if not top.endswith("_report")]
-            del other.top[:]
-            other.top.extend(kept)
-            assert one == other
+        assert without_marks(marks) == plain
 
     def test_what_is_reported_has_a_short_name_of_its_own(self, tmp_path):
         """In place a blob holds two tensors; the board knows 31 characters of an output's name."""
@@ -331,6 +343,60 @@ class TestMarks:
         for one, other in zip(weights["n_c1"], weights["n_c1_hp"], strict=True):
             np.testing.assert_array_equal(one.values, other.values)
         assert done.proof.ok
+
+    def test_names_that_the_model_has_already(self, tmp_path, pycaffe):
+        """A layer and a tensor are called like the mark of another: weights go by layer name."""
+        g = Graph()
+        g.conv("x", "c", 3, 4)
+        g.conv("c", "c_hp", 4, 4)
+        g.node("Softmax", ["c_hp"], "c_report", axis=1)
+        g.conv("c_report", "end", 4, 4)
+        for node in g.nodes:
+            node.name = node.output[0]
+        marks = {"hp": ["c"], "report": ["c", "c_report"], "tail": "full"}
+        done = convert(g.model({"x": [1, 3, 8, 8]}, ["end"]), tmp_path, caffe_run=True, **marks)
+        assert done.proof.ok
+        net = parsed(tmp_path / "out" / "m.marked.prototxt")
+        tops = [top for layer in net.layer for top in layer.top]
+        assert len({*tops}) == len(tops)
+        assert [layer.name for layer in net.layer] == ["x", "c_hp", "c.hp", "c.report", "end"]
+        assert sorted(weighted(tmp_path / "out" / "m.caffemodel")) == ["c", "c.hp", "c_hp", "end"]
+        weights = read_weights(tmp_path / "out" / "m.caffemodel")
+        assert weights["c"][0].values.size == weights["c_hp"][0].values.size == 4 * 3 * 9
+
+    def test_what_a_mark_brings_to_a_border_has_a_short_name(self, tmp_path):
+        g = Graph()
+        long = "a/module/of/a/very/long/path/whose/end/tells/most/{}"
+        g.conv("x", long.format("a"), 3, 4)
+        g.conv(long.format("a"), long.format("b"), 4, 4)
+        g.conv(long.format("b"), "c", 4, 4)
+        convert(g.model({"x": [1, 3, 8, 8]}, ["c"]), tmp_path, cpu=[long.format("b")])
+        found = api.check(tmp_path / "out" / "m.marked.prototxt").findings
+        assert not {"W05", "W21"} & {finding.rule for finding in found}
+        blobs = [
+            (list(layer.bottom), list(layer.top)) for layer in parsed(tmp_path / "out" / "m.marked.prototxt").layer
+        ]
+        a, b = (long.format(end)[-NAME_LENGTH:] for end in "ab")
+        assert blobs == [([], ["x"]), (["x"], [a]), ([a], [b]), ([b], ["c"])]
+
+    @pytest.mark.parametrize(
+        ("mark", "count", "words"), [("report", 16, "17 outputs, at most 16"), ("cpu", 8, "9 segments, at most 8")]
+    )
+    def test_more_than_the_mapper_takes(self, tmp_path, mark, count, words):
+        g = Graph()
+        last = g.conv("x", "start", 3, 4, 1)
+        for number in range(2 * count):
+            last = g.conv(last, f"c{number}", 4, 4, 1)
+        model = g.model({"x": [1, 3, 8, 8]}, [last])
+        names = [f"c{2 * number}" for number in range(count)]
+        with pytest.raises(UsageError, match=f"E09.*{words}") as problem:
+            convert(model, tmp_path, **{mark: names})
+        assert "fewer marks" in problem.value.hint
+        assert not (tmp_path / "out").exists()
+        convert(model, tmp_path, proof=False, **{mark: names[1:]})
+        assert not forbidden(tmp_path / "out" / "m.marked.prototxt")
+        (tmp_path / "my.toml").write_text("[E09.when]\noutputs = 17\nsegments = 9\n")
+        convert(model, tmp_path, proof=False, force=True, rules=tmp_path / "my.toml", **{mark: names})
 
     def test_findings_at_marked_layers_name_the_nodes(self, tmp_path):
         convert(classifier(), tmp_path, hp=["n_c1"])
@@ -440,8 +506,60 @@ class TestSingleWk:
         assert [list(shape.dim) for shape in custom.custom_param.shape] == [[1, 8, 12, 16]]
         fields = {field.name for field, _ in custom.ListFields()}
         assert fields == {"name", "type", "bottom", "top", "custom_param"}
-        assert {"n_c1", "n_c2_hp"} <= set(read_weights(tmp_path / "out" / "m.wk.caffemodel"))
         assert not forbidden(tmp_path / "out" / "m.wk.prototxt")
+
+    def test_marks_stand_beside_it_too(self, tmp_path):
+        """Two nets have a layer of one name, once their nodes' names are plain: each mark stands where it is meant."""
+        model = warped()
+        for node in model.graph.node:
+            node.name = {"n_c1": "n c", "n_c2": "n?c"}.get(node.name, node.name)
+        done = convert(model, tmp_path, single_wk=True, hp=["n?c"], report=["s", "c1"])
+        plain, marks = (parsed(tmp_path / "out" / f"m.wk{kind}.prototxt") for kind in ("", ".marked"))
+        assert {layer.name for layer in marks.layer} - {layer.name for layer in plain.layer} == {"n_c_2_hp"}
+        assert [top for layer in marks.layer for top in layer.top if top.endswith("_report")] == [
+            "c1_report",
+            "s_report",
+        ]
+        assert without_marks(marks) == plain
+        assert sorted(weighted(tmp_path / "out" / "m.wk.caffemodel")) == ["n_c", "n_c_2", "n_c_2_hp"]
+        assert read_weights(tmp_path / "out" / "m.wk.caffemodel")["n_c_2_hp"][0].values.size == 6 * 8 * 9
+        assert not [f for path in done.files if path.suffix == ".prototxt" for f in forbidden(path)]
+
+    def test_marks_that_only_one_net_has_room_for(self, tmp_path):
+        """Each of two nets has room for the marks; together they have too many segments."""
+        g = Graph()
+        last = "x"
+        for part in "ab":
+            for number in range(9):
+                last = g.conv(last, f"{part}{number}", 3, 3, 1)
+            if part == "a":
+                last = g.node("GridSample", [last, "grid"], "warped")
+        model = g.model({"x": [1, 3, 8, 8], "grid": [1, 8, 8, 2]}, [last])
+        marks = [f"{part}{number}" for part in "ab" for number in (1, 3, 5, 7)]
+        convert(model, tmp_path, proof=False, cpu=marks)
+        with pytest.raises(UsageError, match=r"E09.*10 segments, at most 8"):
+            convert(model, tmp_path, proof=False, force=True, cpu=marks, single_wk=True)
+
+    def test_a_name_of_the_users_choice_stays(self, tmp_path):
+        """An input of that name gives way: of segments, each may have it."""
+        convert(warped(), tmp_path, single_wk=True, renames={"s": "x"})
+        net = parsed(tmp_path / "out" / "m.wk.prototxt")
+        assert [list(layer.top) for layer in net.layer if layer.type == "Input"] == [["grid"], ["x_2"]]
+        assert list(net.layer[-1].top) == ["x"]
+        assert len({top for layer in net.layer for top in layer.top if layer.type != "ReLU"}) == len(net.layer) - 2
+
+    def test_names_are_plain_and_short(self, tmp_path):
+        model = warped()
+        for node in model.graph.node:
+            node.input[:] = ["a map \u00e9" if name == "warped" else name for name in node.input]
+            node.output[:] = ["a map \u00e9" if name == "warped" else name for name in node.output]
+        convert(model, tmp_path, single_wk=True, name="\u00fc x_hp", proof=False)
+        path = tmp_path / "out" / "\u00fc x_hp.wk.prototxt"
+        net = parsed(path)
+        assert net.name == "__x.hp"
+        (custom,) = (layer for layer in net.layer if layer.type == "Custom")
+        assert (custom.name, list(custom.top)) == ("__x_hp.cpu1", ["a_map__"])
+        assert "W16" not in {finding.rule for finding in api.check(path).findings}
 
     def test_what_only_the_cpu_reads_is_an_input_of_any_shape(self, tmp_path):
         """The mapper wants a batch of 1, and two axes at least: a row of numbers is one."""

@@ -6,21 +6,23 @@ A marked net no longer runs in Caffe, so it stands beside the plain one, which i
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from onnx2caffe.caffe.names import unlike
 from onnx2caffe.caffe.net import Net
+from onnx2caffe.caffe.rename import renamed
 from onnx2caffe.caffe.site import of_net
 from onnx2caffe.errors import UsageError, near
 from onnx2caffe.targets.nnie.examine import examine
 from onnx2caffe.targets.nnie.finish import NAME_LENGTH, plain
-from onnx2caffe.targets.nnie.rules import load_rules
-from onnx2caffe.targets.nnie.segments import CPU, HP, REPORT
+from onnx2caffe.targets.nnie.rules import Rule
+from onnx2caffe.targets.nnie.segments import CPU, HP, REPORT, segments
 
-__all__ = ["Marks", "marked", "with_marked_names"]
+__all__ = ["Choice", "Marks", "chosen", "marked", "with_marked_names"]
 
-_MARKS = "E08"
-"""The rule about where marks may stand."""
+_PLACES, _COUNTS = "E08", "E09"
+"""The rules about where marks may stand, and about how many segments and outputs they may make."""
+_FEWER = "fewer marks: a --report is one more output of its segment, a --cpu ends the segment"
 
 
 @dataclass(frozen=True)
@@ -35,28 +37,88 @@ class Marks:
         return any((self.cpu, self.report, self.hp))
 
 
-def marked(nets: Sequence[Net], marks: Marks, tensors: Sequence[Mapping[str, tuple[str, str]]]) -> list[Net]:
-    """The nets with their marks; one without any is the same net.
+@dataclass(frozen=True)
+class Choice:
+    """What gets marks in one net.
+
+    `layers`: layer -> its mark; `reports`: a layer and a top of it -> a name for the further top, without its mark.
+    """
+
+    layers: Mapping[str, str] = field(default_factory=dict)
+    reports: Mapping[tuple[str, str], str] = field(default_factory=dict)
+
+    def renamed(self, blobs: Mapping[str, str], layers: Mapping[str, str]) -> Choice:
+        """The same under other names, without the layers that have none."""
+        return Choice(
+            {layers[layer]: mark for layer, mark in self.layers.items() if layer in layers},
+            {(layers[layer], blobs[top]): wish for (layer, top), wish in self.reports.items() if layer in layers},
+        )
+
+    def __or__(self, other: Choice) -> Choice:
+        return Choice({**self.layers, **other.layers}, {**self.reports, **other.reports})
+
+
+def chosen(nets: Sequence[Net], marks: Marks, tensors: Sequence[Mapping[str, tuple[str, str]]]) -> list[Choice]:
+    """What the user's names stand for in each net.
 
     `tensors`: per net, a tensor's name -> its layer and its blob.
 
     Raises:
-        UsageError: a name is nobody's, a layer would run on the CPU and in 16 bits, or a mark may not stand there.
+        UsageError: a name is nobody's, or a layer would run on the CPU and in 16 bits.
 
     """
     places = [_Places(net, known) for net, known in zip(nets, tensors, strict=True)]
     for option, names in (("--cpu", marks.cpu), ("--report", marks.report), ("--hp", marks.hp)):
         for name in names:
             _check_known(option, name, places)
-    return [_checked(_marked(place, marks)) for place in places]
+    return [_chosen(place, marks) for place in places]
 
 
-def _checked(net: Net) -> Net:
-    rule = load_rules()[_MARKS]
-    found = [f"layer {finding.layer!r}: {finding.text}" for finding in examine(of_net(net), {_MARKS: rule})]
+def marked(net: Net, choice: Choice, rules: Mapping[str, Rule]) -> Net:
+    """The net with its marks; the same one where there are none.
+
+    Plain names never end like marks, so no name comes twice.
+
+    Raises:
+        UsageError: by the rules, a mark may not stand there, or there are too many.
+
+    """
+    if choice == Choice():
+        return net
+    shapes, taken = dict(net.shapes), set[str]()
+    layers = []
+    for placed in net:
+        extra = []
+        for top in (top for top in placed.tops if (placed.name, top) in choice.reports):
+            short = unlike(plain(choice.reports[placed.name, top]), taken, NAME_LENGTH - len(REPORT))
+            taken.add(short)
+            shapes[short + REPORT] = shapes[top]
+            extra.append(short + REPORT)
+        name = placed.name + choice.layers.get(placed.name, "")
+        layers.append(replace(placed, name=name, tops=(*placed.tops, *extra)))
+    result = _with_short_ports(replace(net, layers=layers, shapes=shapes))
+    _check(result, rules)
+    return result
+
+
+def _with_short_ports(net: Net) -> Net:
+    """Blobs that a mark brings to a border have names that the `.wk` keeps whole, like all that stand at one."""
+    ports = dict.fromkeys(blob for part in segments(of_net(net)) for blob in (*part.inputs, *part.outputs))
+    taken = set(net.shapes)
+    blobs: dict[str, str] = {}
+    for blob in (blob for blob in ports if len(blob) > NAME_LENGTH):
+        blobs[blob] = unlike(blob, taken, NAME_LENGTH)
+        taken.add(blobs[blob])
+    return renamed(net, blobs)
+
+
+def _check(net: Net, rules: Mapping[str, Rule]) -> None:
+    asked = {id: rules[id] for id in (_PLACES, _COUNTS) if rules[id].forbidden}
+    found = examine(of_net(net), asked)
     if found:
-        raise UsageError(f"the mapper refuses marks here ({_MARKS}): {'; '.join(found)}", rule.remedy)
-    return net
+        texts = [f"layer {one.layer!r}: {one.text}" if one.layer else one.text for one in found]
+        hint = _FEWER if found[0].rule == _COUNTS else found[0].remedy
+        raise UsageError(f"the mapper refuses marks here ({found[0].rule}): {'; '.join(texts)}", hint)
 
 
 def with_marked_names(net: Net, marked_net: Net) -> Net:
@@ -101,35 +163,20 @@ def _check_known(option: str, name: str, places: Iterable[_Places]) -> None:
         raise UsageError(f"{option} {name}: no tensor, node or layer of a net has that name", near(name, known))
 
 
-def _marked(places: _Places, marks: Marks) -> Net:
+def _chosen(places: _Places, marks: Marks) -> Choice:
     cpu, hp = ({layer for name in names for layer in places.layers(name)} for names in (marks.cpu, marks.hp))
     if both := sorted(cpu & hp):
         raise UsageError(f"layer {both[0]!r} is marked _cpu and _hp", "choose one of --cpu and --hp")
-    reported = _reported(places, marks.report)
-    if not cpu | hp and not reported:
-        return places.net
-    shapes = dict(places.net.shapes)
-    layers = []
-    for placed in places.net:
-        suffix = CPU if placed.name in cpu else HP if placed.name in hp else ""
-        extra = {reported[placed.name, top]: shapes[top] for top in placed.tops if (placed.name, top) in reported}
-        shapes |= extra
-        layers.append(replace(placed, name=placed.name + suffix, tops=(*placed.tops, *extra)))
-    return replace(places.net, layers=layers, shapes=shapes)
+    return Choice({**dict.fromkeys(cpu, CPU), **dict.fromkeys(hp, HP)}, _reported(places, marks.report))
 
 
 def _reported(places: _Places, names: Sequence[str]) -> dict[tuple[str, str], str]:
-    """The further top for each (layer, top) that shall be put out: the tensor's name, or the blob's, fit for a `.wk`.
+    """What the further top for each (layer, top) that shall be put out is called after: the tensor, or the blob.
 
     In place, a blob holds several tensors, one after the other.
     """
-    taken = {blob.removesuffix(REPORT) for blob in places.net.shapes if blob.endswith(REPORT)}
     found: dict[tuple[str, str], str] = {}
     for name in names:
         for layer, top in sorted(places.tops(name)):
-            if (layer, top) not in found:
-                wanted = plain(name if places.is_tensor(name) else top)
-                short = unlike(wanted, taken, NAME_LENGTH - len(REPORT))
-                taken.add(short)
-                found[layer, top] = short + REPORT
+            found.setdefault((layer, top), name if places.is_tensor(name) else top)
     return found
