@@ -12,6 +12,7 @@ import onnx_ir as ir
 
 from onnx2caffe import canon
 from onnx2caffe.caffe.lower.lower import Lowered, Names, lower_part, obstacles
+from onnx2caffe.caffe.names import Namer
 from onnx2caffe.caffe.net import Net
 from onnx2caffe.caffe.rules import unfit
 from onnx2caffe.errors import Blocked, NotConvertible, UsageError, near
@@ -384,7 +385,21 @@ class _Partition:
 
 def _lowered(part: Part, name: str, target: Target, wishes: Wishes, names: Names) -> Piece:
     lowered = lower_part(name, part.nodes, part.inputs, part.outputs, target=target, chosen=wishes.recipes, names=names)
-    return Piece(part, lowered, target.finish(lowered.net, _wanted_names(lowered, wishes.names)))
+    wanted = _output_names(part, lowered) | _wanted_names(lowered, wishes.names)
+    return Piece(part, lowered, target.finish(lowered.net, wanted))
+
+
+def _output_names(part: Part, lowered: Lowered) -> dict[str, str]:
+    """Blob -> the model's output that it holds, where it bears the name of a tensor before that needed no layer."""
+    owners: dict[str, ir.Value] = {}
+    for value, blob in lowered.blobs.items():
+        owners.setdefault(blob.name, value)
+    found: dict[str, str] = {}
+    for value in filter(ir.Value.is_graph_output, part.outputs):
+        name = lowered.blobs[value].name
+        if not owners[name].is_graph_output() and owners[name] not in part.inputs:
+            found.setdefault(name, Namer()(value.name or ""))
+    return found
 
 
 def _wanted_names(lowered: Lowered, names: Mapping[str, str]) -> dict[str, str]:

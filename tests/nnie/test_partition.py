@@ -269,6 +269,33 @@ class TestPorts:
         assert done.proof.ok
 
 
+class TestOutputNames:
+    """A Reshape of which nothing is left on the board gives the blob before it the output's name."""
+
+    def rows(self, outputs):
+        g = Graph()
+        g.node("ReduceMean", [g.conv("x", "c", 3, 6)], "mean", axes=[2], keepdims=0)
+        g.node("Reshape", ["mean", g.constant("shape", np.array([6, 5]))], "rows")
+        return g.model({"x": [1, 3, 4, 5]}, outputs)
+
+    def test_of_a_reshape(self, tmp_path):
+        done = convert(self.rows(["rows"]), tmp_path, target="nnie")
+        document = read_map(tmp_path / "out")
+        assert document["segments"][0]["outputs"]["rows"]["blob"] == "rows"
+        assert document["tensors"]["mean"]["blob"] == "rows"
+        assert done.proof.ok
+
+    def test_both_are_outputs(self, tmp_path):
+        done = convert(self.rows(["rows", "mean"]), tmp_path, target="nnie")
+        outputs = read_map(tmp_path / "out")["segments"][0]["outputs"]
+        assert {place["blob"] for place in outputs.values()} == {"mean"}
+        assert done.proof.ok
+
+    def test_the_users_own(self, tmp_path):
+        convert(self.rows(["rows"]), tmp_path, target="nnie", renames={"rows": "plate"})
+        assert read_map(tmp_path / "out")["segments"][0]["outputs"]["rows"]["blob"] == "plate"
+
+
 class TestRequirements:
     @pytest.mark.parametrize(
         "option",
