@@ -15,7 +15,10 @@ demo: .venv/.installed
 	mkdir -p demo
 	$(BIN)/python examples/nanodet_m.py -o demo/nanodet_m.onnx
 	$(BIN)/onnx2caffe convert demo/nanodet_m.onnx -o demo/nanodet_m --force
-	$(BIN)/onnx2caffe compare demo/nanodet_m.onnx demo/nanodet_m/nanodet_m.prototxt demo/nanodet_m/nanodet_m.caffemodel
+	$(BIN)/onnx2caffe compare demo/nanodet_m.onnx demo/nanodet_m/nanodet_m.prototxt demo/nanodet_m/nanodet_m.caffemodel \
+		> demo/compare.txt || { cat demo/compare.txt; exit 1; }
+	@tail -n 5 demo/compare.txt
+	@echo "every tensor, a line each: demo/compare.txt"
 
 # A test that finds no Caffe or no TVM fails instead of being skipped.
 test: lint

@@ -155,8 +155,9 @@ def advised(kind: type[Onnx2CaffeError], hint: str) -> Iterator[None]:
         raise
 
 
-def near(name: str, known: Iterable[str]) -> str:
-    """The hint for a name that nothing has: the likeliest of the `known` ones, else the first of them."""
+def near(name: str, known: Iterable[str], first: Iterable[str] = ()) -> str:
+    """The hint for a name that nothing has: `first`, then the likeliest of the `known` ones, else the first of them."""
     names = list(dict.fromkeys(known))
-    found = difflib.get_close_matches(name, names, n=_NEAREST, cutoff=_LIKENESS) or names[:_NEAREST]
+    likely = difflib.get_close_matches(name, names, n=_NEAREST, cutoff=_LIKENESS) or names[:_NEAREST]
+    found = list(dict.fromkeys([*first, *likely]))[:_NEAREST]
     return f"near: {', '.join(found)}" if found else ""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from importlib import resources
 from typing import Any
 
-from onnx2caffe.errors import UsageError
+from onnx2caffe.errors import UsageError, near
 
 __all__ = ["CUT", "FILE", "NOTHING", "Operator", "Operators", "Recipe", "Variant", "is_words", "load"]
 
@@ -20,7 +20,12 @@ CUT = "…"
 """Stands for the rest of a long sequence."""
 
 _SHOWN = 4
+_ABSENT = "what `onnx2caffe ops` does not list is refused"
 _REFUSED, _LEFT, _AS = "refused", "on the CPU", "as "
+
+
+def _without_form(target: str) -> str:
+    return _LEFT if target == "nnie" else _REFUSED
 
 
 def is_words(text: str) -> bool:
@@ -73,13 +78,17 @@ class Operator:
             yield (f"{_AS}{seen[shown]}",) if shown in seen and self.becomes[target] else shown
             seen.setdefault(shown, target)
 
+    def state(self, target: str) -> str:
+        """In a word: "yes", or what becomes of every row instead."""
+        return "yes" if self.becomes[target] else _without_form(target)
+
     def _shown(self, target: str) -> tuple[str, ...]:
         """The first few; of the long ones, one."""
         found = self.becomes[target]
         short = [text for text in found if CUT not in text][:_SHOWN]
         shown = short if len(short) == _SHOWN else found[: len(short) + 1]
         more = len(found) - len(shown)
-        return (*shown, f"{CUT} +{more}") if more else tuple(shown) or (_LEFT if target == "nnie" else _REFUSED,)
+        return (*shown, f"{CUT} +{more}") if more else tuple(shown) or (_without_form(target),)
 
 
 @dataclass(frozen=True)
@@ -125,10 +134,13 @@ class Operators:
         recipes = tuple(r for r in self.recipes if r.key.lower() in wanted)
         known = {text.lower() for o in operators for text in (o.op, o.name)} | {r.key.lower() for r in recipes}
         if unknown := [name for name in names if name.lower() not in known]:
-            raise UsageError(
-                f"no op or recipe {unknown[0]!r}", "`onnx2caffe ops` lists all; what is not there is refused"
-            )
+            raise UsageError(f"no op or recipe {unknown[0]!r}: {_ABSENT}", self._near(unknown[0]))
         return Operators(self.opset, self.targets, self.dialects, operators, recipes)
+
+    def _near(self, name: str) -> str:
+        """Names like `name`, those first whose recipes speak of it: ReLU6 is a Clip."""
+        speaking = (r.key for r in self.recipes if any(name.lower() in v.does.lower() for v in r.variants))
+        return near(name, (*(o.name for o in self.operators), *(r.key for r in self.recipes)), speaking)
 
 
 def load() -> Operators:

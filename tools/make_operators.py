@@ -264,7 +264,7 @@ def _order_on(target: str, key: str) -> tuple[str, ...]:
 HEAD = """# Operators
 
 Will a model convert? `onnx2caffe inspect model.onnx` answers for a model, this page for a single op: `onnx2caffe ops`
-prints the same, `onnx2caffe ops Resize` the lines about one op.
+lists them in short, `onnx2caffe ops Resize` prints the lines about one op.
 
 Nothing here is claimed: each row of `tests/ops` is an ONNX node (or a few) that is lowered for every target, and the
 table lists what the rows became, or why they were refused: of {ops} ops {converted} convert on targets `caffe` and

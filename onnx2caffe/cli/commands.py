@@ -14,7 +14,7 @@ from onnx2caffe.errors import Onnx2CaffeError, UsageError, said_once
 
 if TYPE_CHECKING:
     from onnx2caffe.api import Conversion
-    from onnx2caffe.operators import Operator, Recipe
+    from onnx2caffe.operators import Operator, Operators, Recipe
 
 __all__ = ["COMMANDS"]
 
@@ -173,6 +173,9 @@ def _ops(arguments: argparse.Namespace) -> int:
     if arguments.json:
         say_json(asdict(found))
         return 0
+    if not arguments.names:
+        _say_overview(found)
+        return 0
     if found.operators:
         header = ("op", "opsets", *found.targets, *found.dialects, "limits", "tests")
         table(header, list(map(_operator_cells, found.operators)), wrap=True)
@@ -182,6 +185,17 @@ def _ops(arguments: argparse.Namespace) -> int:
         rows = [cells for recipe in found.recipes for cells in _variant_cells(recipe)]
         table(("op or recipe", "variant", *found.targets, "what it does"), rows)
     return 0
+
+
+def _say_overview(found: Operators) -> None:
+    """All ops and recipes, a line each."""
+    places = (*found.targets, *found.dialects)
+    table(("op", *places), [(o.name, *map(o.state, places)) for o in found.operators])
+    say("")
+    rows = [(r.key, ", ".join(r.order[found.targets[-1]])) for r in found.recipes if len(r.variants) > 1]
+    table(("recipe", f"variants, as {found.targets[-1]} tries them"), rows)
+    say("")
+    say("`onnx2caffe ops NAME` tells what becomes of an op and why not, and what each variant does")
 
 
 def _operator_cells(entry: Operator) -> list[str]:

@@ -235,7 +235,16 @@ class TestOthers:
         assert 11 in conv["versions"]
         clip = next(entry for entry in document["recipes"] if entry["key"] == "clip")
         assert set(clip["order"]) == {"caffe", "bvlc", "nnie"}
-        assert "Conv " in cli("ops").out
+
+    def test_ops_in_short(self, cli):
+        lines = cli("ops").out.splitlines()
+        assert max(map(len, lines)) < 110
+        assert lines[0].split() == "op caffe bvlc nnie relay relax".split()
+        rows = [[cell.strip() for cell in line.split("  ") if cell] for line in lines]
+        assert ["Conv", "yes", "yes", "yes", "yes", "yes"] in rows
+        assert ["Sin", "refused", "refused", "on the CPU", "yes", "yes"] in rows
+        assert ["crop", "dw, slice"] in rows
+        assert "ops NAME" in lines[-1]
 
     def test_ops_by_name(self, cli):
         lines = cli("ops", "flatten", "Resize").out.splitlines()
@@ -243,6 +252,8 @@ class TestOthers:
         assert [line.split()[0] for line in lines if line].count("Resize") == 2  # what it becomes, and its lowering
         assert any(line.startswith("Flatten read as Reshape") for line in lines)
         assert cli("ops", "Flaten").code == 2
+        assert "hint: near: Flatten" in cli("ops", "Flaten").err
+        assert "hint: near: Clip, Relu" in cli("ops", "Relu6").err
 
     def test_doctor(self, cli):
         states = {state["name"]: state for state in json.loads(cli("doctor", "--json").out)}

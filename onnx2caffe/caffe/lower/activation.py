@@ -134,7 +134,7 @@ def _prelu(op: Op, net: Emitter) -> Blob:
 
 @lowers("Clip")
 def _clip(op: Op, net: Emitter) -> Blob:
-    """Constant bounds by the recipe "clip", computed ones by MAX and negated MAX (recipes 7.14, 8.4)."""
+    """Constant bounds (ReLU6) by the recipe "clip", computed ones by MAX and negated MAX (recipes 7.14, 8.4)."""
     x, lo, hi = op.blob(), _bound(op, 1), _bound(op, 2)
     if isinstance(lo, Blob) or isinstance(hi, Blob):
         for bound, sign in ((lo, 1.0), (hi, -1.0)):
