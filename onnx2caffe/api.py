@@ -11,6 +11,7 @@ from onnx2caffe.canon import Note, Shape
 from onnx2caffe.checking import CheckOptions, Report
 from onnx2caffe.comparison import CompareOptions, Comparison
 from onnx2caffe.driver import Conversion, Options
+from onnx2caffe.errors import UsageError
 from onnx2caffe.inventory import Inspection
 from onnx2caffe.operators import Operators
 from onnx2caffe.runtimes.doctor import RuntimeStatus, examine
@@ -48,6 +49,13 @@ __all__ = [
 ]
 
 AnyPath = str | os.PathLike[str]
+
+
+def _check_several(**given: Sequence[str]) -> None:
+    """A text is a sequence of letters, which nobody means."""
+    for name, value in given.items():
+        if isinstance(value, str):
+            raise UsageError(f"{name}={value!r} is one name, where several are meant", f"{name}=[{value!r}]")
 
 
 def _path(path: AnyPath | None) -> Path | None:
@@ -132,6 +140,7 @@ def convert(
         Onnx2CaffeError: one of its kinds, see `onnx2caffe.errors`; nothing is written then.
 
     """
+    _check_several(outputs=outputs, bgr=bgr, inputs=inputs, cuts=cuts, cpu=cpu, report=report, hp=hp)
     options = Options(
         folder=_path(folder),
         name=name,

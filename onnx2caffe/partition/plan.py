@@ -161,7 +161,7 @@ class _Partition:
         self._later: dict[ir.Node, int] = {}
         self._blocked = obstacles(model, target, wishes.recipes)
         if huge := [blocked for node, blocked in self._blocked.items() if any(map(_is_huge, node.outputs))]:
-            raise NotConvertible(huge)
+            raise NotConvertible(huge, "tensors of that size have no room anywhere: give smaller --input-shape")
         self._reasons = {node: blocked.why for node, blocked in self._blocked.items()}
         self._macs = {node: macs(node) for node in self._wiring.nodes}
         self._weights = self._macs if any(self._macs.values()) else dict.fromkeys(self._wiring.nodes, 1)

@@ -120,6 +120,11 @@ class Scores:
                 key = (name, runtime)
                 self._worst[key] = max(row, self._worst.get(key, row), key=_badness)
 
+    @property
+    def differ(self) -> bool:
+        """Whether a tensor differs so far."""
+        return any(row.judgement.verdict is Verdict.DIFFERS for row in self._worst.values())
+
     def proof(self, versions: Mapping[str, str]) -> Proof:
         """All that was compared; `versions`: runtime name -> version text."""
         order = self._model.order

@@ -11,7 +11,7 @@ from onnx import TensorProto
 
 from onnx2caffe import api
 from onnx2caffe.caffe.read import read_weights
-from onnx2caffe.errors import NotConvertible, RulesViolated, UsageError
+from onnx2caffe.errors import NoReference, NotConvertible, RulesViolated, UsageError
 from onnx2caffe.frontend import from_proto
 from onnx2caffe.mapfile import Port
 from onnx2caffe.partition.cut import cut
@@ -330,6 +330,31 @@ def test_compare_runs_the_stitched_whole(tmp_path):
     found = api.compare(tmp_path / "m.onnx", out / "m.seg2.prototxt", out / "m.seg2.caffemodel", caffe_run=False)
     assert found.ok
     assert {"c1", "warped", "s"} <= {row.tensor for row in found.proof.rows}
+
+
+def test_a_net_of_another_shape_in_front_of_a_part_differs(tmp_path):
+    """What the part cannot read is the net's fault, not the model's."""
+    convert(warped(), tmp_path, target="nnie")
+    net = tmp_path / "out" / "m.seg1.prototxt"
+    net.write_text(net.read_text().replace("pad: 1", "pad: 3"))
+    found = api.compare(tmp_path / "m.onnx", net, net.with_suffix(".caffemodel"), caffe_run=False)
+    assert not found.ok
+    assert found.proof.first_difference.tensor == "c1"
+
+
+def test_a_model_that_onnxruntime_does_not_run_is_named(tmp_path):
+    """Not the part that holds its broken node."""
+    g = Graph()
+    g.conv("x", "c", 3, 4)
+    g.node("Cnov", ["c"], "y")
+    with pytest.raises(NoReference, match=r"cannot run .*m\.onnx, .*Cnov"):
+        convert(g.model({"x": [1, 3, 8, 8]}, ["y"]), tmp_path, target="nnie")
+
+
+def test_one_name_where_several_are_meant(tmp_path):
+    with pytest.raises(UsageError, match="cuts='pool'") as caught:
+        convert(classifier(), tmp_path, target="nnie", cuts="pool")
+    assert caught.value.hint == "cuts=['pool']"
 
 
 def test_compare_saves_what_goes_into_each_net(tmp_path):
