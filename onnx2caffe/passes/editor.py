@@ -118,13 +118,17 @@ class Editor:
         self, op: str, value: ir.Value, others: Sequence[ir.Value], attributes: _Attributes, what: str
     ) -> None:
         """Let all nodes that read `value` read a new node of its shape, `<value>__<what>`, that stands for it."""
-        readers = {use.node for use in value.uses()}
+        uses = list(value.uses())
         name = self._names.new(value.name or "", what)
         output = ir.Value(name=name, shape=value.shape, type=value.type)
         node = ir.node(op, [value, *others], attributes, outputs=[output], name=name)
         add_sources(node, [value.name or ""])
-        self.graph.insert_before(next(reader for reader in self.graph if reader in readers), node)
-        for use in [use for use in value.uses() if use.node in readers]:
+        maker = value.producer()
+        if maker is not None:
+            self.graph.insert_after(maker, node)
+        else:
+            self.graph.insert_before(self.graph[0], node)
+        for use in uses:
             use.node.replace_input_with(use.idx, output)
 
     def replace(

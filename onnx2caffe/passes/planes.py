@@ -55,6 +55,8 @@ def _input(model: ir.Model, name: str) -> ir.Value:
     inputs = {value.name: value for value in model.graph.inputs}
     if name not in inputs:
         raise UsageError(f"--bgr {name}: no input of that name", f"inputs: {', '.join(map(str, inputs))}")
+    if not inputs[name].uses():
+        raise UsageError(f"--bgr {name}: nothing reads it", "leave it out")
     return inputs[name]
 
 

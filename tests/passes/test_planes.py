@@ -70,3 +70,11 @@ def test_refused(inputs, name, error, text):
     model = build(inputs, [("Softmax", "x", "y", {"axis": 1}), ("Relu", "x", "z")], ["y", "z"])
     with pytest.raises(error, match=text):
         TurnPlanes([name]).call(model)
+
+
+def test_what_nothing_reads():
+    model = build({"x": [1, 3, 8, 8]}, [("Relu", "x", "y")], ["y"])
+    model.graph.outputs[:] = model.graph.inputs
+    model.graph.remove(next(iter(model.graph)), safe=True)
+    with pytest.raises(UsageError, match="nothing reads it"):
+        TurnPlanes(["x"]).call(model)
