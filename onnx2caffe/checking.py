@@ -37,6 +37,8 @@ __all__ = ["CheckOptions", "Report", "check"]
 
 _NODE = Rule("node", "no legal form", "refused", source="the rules named in the text", strength="theirs")
 _LAYER = Rule("layer", "layer the target does not have", "refused", source="Caffe's layer types", strength="Caffe")
+_CAFFES = ("W30",)
+"""Rules of the mapper's that Caffe gives it."""
 _LOAD = Rule("net", "a net that does not load", "refused", source="Caffe's own checks", strength="Caffe")
 
 
@@ -142,7 +144,8 @@ class _Checking:
         if self._target.name == "nnie":
             cfg = read_cfg(self._options.cfg, path, means) if self._options.cfg else None
             return examine(sites, self._rules, str(path), cfg)
-        return [found for site in sites for found in _refusal(self._target, site, str(path))]
+        refused = [found for site in sites for found in _refusal(self._target, site, str(path))]
+        return refused + examine(sites, {id: self._rules[id] for id in _CAFFES}, str(path))
 
     def _model(self, path: Path) -> list[Finding]:
         """What the rules say about the nets that `convert` would write, and what would stop it from writing any."""

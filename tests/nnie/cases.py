@@ -47,6 +47,15 @@ def custom(dims: list[int]) -> str:
     )
 
 
+def twin(type: str, top: str, phase: str = "") -> str:
+    """One of several layers called c."""
+    parameters = {"Convolution": CONV, "InnerProduct": "inner_product_param { num_output: 4 }"}.get(type, "")
+    return layer(type, f"{parameters} {phase}", name="c", top=top)
+
+
+PAIRS = (("Convolution", "InnerProduct"), ("Convolution", "ReLU"), ("Softmax", "PReLU"))
+PHASES = [twin("Convolution", "a", f"include {{ phase: {phase} }}") for phase in ("TRAIN", "TEST")]
+
 BROKEN: list[tuple[str, str]] = [
     ("E01", one("Permute", "permute_param { order: 0 order: 3 order: 1 order: 2 }")),
     ("E01", one("Permute", "permute_param { order: 0 order: 1 }")),
@@ -164,6 +173,8 @@ BROKEN: list[tuple[str, str]] = [
     ("W24", one("Reshape", "reshape_param { shape { dim: 0 dim: 128 dim: 1 dim: 2 } }")),
     ("W25", net(layer("Convolution", "convolution_param { num_output: 4 kernel_size: 3 }"), shape=(1, 4, 32))),
     ("W26", one("BatchNorm", "batch_norm_param { use_global_stats: false }")),
+    *(("W30", net(*(twin(type, top) for type, top in zip(types, "ab", strict=True)))) for types in PAIRS),
+    ("W31", net(twin("ReLU", "a"), twin("Softmax", "b"))),
 ]
 
 CLEAN: list[tuple[str, str]] = [
@@ -234,4 +245,8 @@ CLEAN: list[tuple[str, str]] = [
     ("W25", one("Convolution", CONV)),
     ("W26", one("BatchNorm")),
     ("W26", one("BatchNorm", "batch_norm_param { use_global_stats: true }")),
+    ("W30", net(*PHASES)),
+    ("W30", net(twin("ReLU", "a"), twin("Softmax", "b"))),
+    ("W31", net(layer("ReLU"), layer("Softmax", name="s"))),
+    ("W31", net(twin("Convolution", "a"), twin("ReLU", "b"))),
 ]

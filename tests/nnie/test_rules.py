@@ -126,6 +126,14 @@ def test_a_mark_to_report_is_no_top_of_the_layer(text: str, shapes: dict[str, in
     assert set(marked) <= set(seen.outputs)
 
 
+@pytest.mark.parametrize("target", ["nnie", "caffe", "bvlc"])
+def test_weights_under_one_name_are_wrong_on_every_target(target: str, tmp_path: Path):
+    path = tmp_path / "n.prototxt"
+    path.write_text(net(layer("Convolution", CONV, name="c", top="a"), layer("Scale", name="c", top="b")))
+    (finding,) = onnx2caffe.check(path, target=target).at_least("wrong")
+    assert (finding.rule, finding.severity, finding.layer, finding.line) == ("W30", "wrong", "c", 3)
+
+
 def test_a_plain_caffe_has_no_marks(tmp_path: Path):
     path = tmp_path / "n.prototxt"
     path.write_text(net(layer("ReLU", top="it,it_report")))

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterator
 from itertools import chain
 
+from onnx2caffe.caffe.layers import LAYERS, Layer
 from onnx2caffe.caffe.site import Site, Sites
 from onnx2caffe.targets.nnie.finish import PRODUCERS
 from onnx2caffe.targets.nnie.rules import Rule
@@ -88,6 +89,16 @@ def _long(rule: Rule, net: Sites) -> Seen:
             yield site, f"{name!r} has {len(name)} characters"
 
 
+@_net_rule("W30")
+def _one_name_for_weights(rule: Rule, net: Sites) -> Seen:
+    return _namesakes(net, weighted=True)
+
+
+@_net_rule("W31")
+def _one_name(rule: Rule, net: Sites) -> Seen:
+    return _namesakes(net, weighted=False)
+
+
 @_net_rule("W08")
 def _followers(rule: Rule, net: Sites) -> Seen:
     for site in net:
@@ -138,6 +149,20 @@ def _memory(rule: Rule, net: Sites) -> Seen:
         taken = -(-needed // when["stride"]) * when["stride"]
         if rows > 1 and needed <= when["full"] * taken:
             yield site, f"output {name!r} takes {rows * taken} bytes, {rows * (taken - needed)} of them empty"
+
+
+def _namesakes(net: Sites, *, weighted: bool) -> Seen:
+    """The layers that bear the name of one before, where any of that name has weights, or where none has."""
+    by_name: dict[str, list[Site]] = {}
+    for site in net:
+        by_name.setdefault(site.name, []).append(site)
+    for first, *others in by_name.values():
+        if any(_has_weights(site) for site in (first, *others)) == weighted:
+            yield from ((site, f"a layer of type {first.type} has this name too") for site in others)
+
+
+def _has_weights(site: Site) -> bool:
+    return site.type in LAYERS and LAYERS[site.type].blob_shapes is not Layer.blob_shapes
 
 
 def _border(net: Sites) -> dict[str, Site]:
