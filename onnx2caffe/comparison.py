@@ -94,7 +94,7 @@ def compare(model: Path, prototxt: Path | None, caffemodel: Path | None, options
 
 
 def _compare(model: Path, prototxt: Path | None, caffemodel: Path | None, options: CompareOptions) -> Comparison:
-    check_pictures(options.inputs, options.pictures)
+    _check_options(options)
     if options.save_inputs and not prototxt:
         raise UsageError("--save-inputs: no net was given", "NET.prototxt NET.caffemodel")
     files = _files(model, prototxt, caffemodel)
@@ -124,6 +124,16 @@ def _compare(model: Path, prototxt: Path | None, caffemodel: Path | None, option
     compared = {row.tensor for row in rows}
     unmapped = [name for name in (*graph.outputs, *graph.makers) if name not in compared]
     return Comparison(replace(proof, rows=tuple(rows)), tuple(dict.fromkeys(unmapped)), tuple(chosen.notes))
+
+
+def _check_options(options: CompareOptions) -> None:
+    """Raise UsageError for what is none of the values that an option has."""
+    check_pictures(options.inputs, options.pictures)
+    if options.runs is not None and options.runs < 1:
+        raise UsageError(f"--runs {options.runs}: no positive number")
+    known = (*CAFFE, *_DIALECTS, _ALL)
+    if unknown := [name for name in options.runtimes if name not in known]:
+        raise UsageError(f"--runtime {unknown[0]}: no such runtime", f"there are: {', '.join(known)}")
 
 
 class _Chosen:

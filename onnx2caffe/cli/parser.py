@@ -257,7 +257,7 @@ def _compare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--map", action=_Pairs, default={}, type=_pair, metavar="BLOB=TENSOR", help="which blob is which tensor"
     )
-    parser.add_argument("--runs", type=_positive, metavar="N", help="how many seeded inputs (default 3)")
+    parser.add_argument("--runs", type=int, metavar="N", help="how many seeded inputs (default 3)")
     parser.add_argument(
         "--save-inputs",
         metavar="DIR",

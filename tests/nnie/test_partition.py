@@ -324,6 +324,15 @@ def test_another_export_in_the_folder_leaves_nothing_behind(tmp_path):
     assert files(tmp_path) == ["m.caffemodel", "m.map.json", "m.prototxt", "m.tail.onnx"]
 
 
+@pytest.mark.parametrize("option", [{"runs": 0}, {"runs": -1}, {"runtimes": ["nix"]}], ids=str)
+def test_compare_refuses_no_value_of_an_option(tmp_path, option):
+    """Nothing compared would be nothing that differs."""
+    convert(warped(), tmp_path, target="nnie")
+    net = [tmp_path / "out" / f"m.seg2.{ending}" for ending in ("prototxt", "caffemodel")]
+    with pytest.raises(UsageError, match=r"--run(s|time) \S+: no "):
+        api.compare(tmp_path / "m.onnx", *net, caffe_run=False, **option)
+
+
 def test_compare_runs_the_stitched_whole(tmp_path):
     convert(warped(), tmp_path, target="nnie")
     out = tmp_path / "out"
