@@ -14,6 +14,7 @@ from onnx2caffe import canon
 from onnx2caffe.caffe.lower.lower import Lowered, Names, lower_part, obstacles
 from onnx2caffe.caffe.names import Namer
 from onnx2caffe.caffe.net import Net
+from onnx2caffe.caffe.rename import renamed
 from onnx2caffe.caffe.rules import unfit
 from onnx2caffe.errors import Blocked, NotConvertible, UsageError, near
 from onnx2caffe.partition.cut import Part, cut
@@ -256,6 +257,7 @@ class _Partition:
         return {max(idle, key=lambda node: idle[node])} if idle else set()
 
     def _finished(self, pieces: Sequence[Piece]) -> Plan:
+        pieces = _apart(pieces)
         _check_names(pieces, self._wishes.names)
         nets = [number for number, piece in enumerate(pieces) if piece.net is not None]
         nodes = {
@@ -400,6 +402,15 @@ def _output_names(part: Part, lowered: Lowered) -> dict[str, str]:
         if not owners[name].is_graph_output() and owners[name] not in part.inputs:
             found.setdefault(name, Namer()(value.name or ""))
     return found
+
+
+def _apart(pieces: Iterable[Piece]) -> list[Piece]:
+    """The pieces without a layer that bears the name of one of another net: nets finish their names by themselves."""
+    name, result = Namer(), []
+    for piece in pieces:
+        net = piece.net and renamed(piece.net, {}, {placed.name: name(placed.name) for placed in piece.net})
+        result.append(replace(piece, net=net))
+    return result
 
 
 def _wanted_names(lowered: Lowered, names: Mapping[str, str]) -> dict[str, str]:

@@ -247,6 +247,16 @@ class TestNames:
         assert done.proof.ok
         assert not forbidden(tmp_path / "out" / "m.prototxt")
 
+    def test_layers_of_two_nets_have_different_ones(self, tmp_path):
+        """Also where they are alike only once they are plain: the map has the nodes of each."""
+        model = warped()
+        for node in model.graph.node:
+            node.name = {"n_c1": "n c", "n_c2": "n?c"}.get(node.name, node.name)
+        convert(model, tmp_path, proof=False)
+        layers = read_map(tmp_path / "out")["layers"]
+        assert (layers["n_c"], layers["n_c_2"]) == (["n c"], ["n?c"])
+        assert "n_c_2" in weighted(tmp_path / "out" / "m.seg2.caffemodel")
+
     @pytest.mark.parametrize("shape", [[1, 6, 5], [1, 1, 1], [1, 4, 6, 1]])
     def test_an_input_put_out_keeps_its_name(self, tmp_path, pycaffe, shape):
         """As rows of one element it is stored anew, behind a Reshape."""
@@ -409,6 +419,13 @@ class TestMarks:
         with pytest.raises(UsageError, match="--hp n_c2") as problem:
             convert(classifier(), tmp_path, hp=["n_c2"])
         assert "n_c1" in problem.value.hint
+
+    @pytest.mark.parametrize("option", ["report", "hp"])
+    def test_what_a_net_is_given_gets_none(self, tmp_path, option):
+        """`warped` is computed between two nets."""
+        for name in ("x", "warped"):
+            with pytest.raises(UsageError, match=f"{name}: no tensor, node or layer that a net computes"):
+                convert(warped(), tmp_path, **{option: [name]})
 
     @pytest.mark.parametrize("name", ["r1", "c1"])
     def test_where_none_may_stand(self, tmp_path, name):

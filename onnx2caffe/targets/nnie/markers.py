@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from onnx2caffe.caffe.layers import Input
 from onnx2caffe.caffe.names import unlike
 from onnx2caffe.caffe.net import Net
 from onnx2caffe.caffe.rename import renamed
@@ -128,15 +129,16 @@ def with_marked_names(net: Net, marked_net: Net) -> Net:
 
 
 class _Places:
-    """What a name of the user's may stand for in a net."""
+    """What a name of the user's may stand for in a net: never what the net is given."""
 
     def __init__(self, net: Net, tensors: Mapping[str, tuple[str, str]]) -> None:
-        self.net = net
-        self._tensors = tensors
+        self._layers = [placed for placed in net if not isinstance(placed.layer, Input)]
+        names = {placed.name for placed in self._layers}
+        self._tensors = {tensor: place for tensor, place in tensors.items() if place[0] in names}
 
     def names(self) -> Iterator[str]:
         yield from self._tensors
-        for placed in self.net:
+        for placed in self._layers:
             yield from (placed.name, *placed.sources)
 
     def is_tensor(self, name: str) -> bool:
@@ -147,20 +149,22 @@ class _Places:
         """The layers that make a tensor, stand for a node, or have the name."""
         if name in self._tensors:
             return {self._tensors[name][0]}
-        return {placed.name for placed in self.net if name == placed.name or name in placed.sources}
+        return {placed.name for placed in self._layers if name == placed.name or name in placed.sources}
 
     def tops(self, name: str) -> set[tuple[str, str]]:
         """Layer and blob of a tensor, or of the last layer that a node or layer name stands for."""
         if name in self._tensors:
             return {self._tensors[name]}
-        found = [placed for placed in self.net if name == placed.name or name in placed.sources]
+        found = [placed for placed in self._layers if name == placed.name or name in placed.sources]
         return {(placed.name, top) for placed in found[-1:] for top in placed.tops}
 
 
 def _check_known(option: str, name: str, places: Iterable[_Places]) -> None:
     known = dict.fromkeys(name for place in places for name in place.names())
     if name not in known:
-        raise UsageError(f"{option} {name}: no tensor, node or layer of a net has that name", near(name, known))
+        raise UsageError(
+            f"{option} {name}: no tensor, node or layer that a net computes has that name", near(name, known)
+        )
 
 
 def _chosen(places: _Places, marks: Marks) -> Choice:
