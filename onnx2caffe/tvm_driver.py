@@ -12,7 +12,7 @@ from typing import Any
 from onnx2caffe import ccode, mapfile, programs
 from onnx2caffe.canon import Note, Shape
 from onnx2caffe.ccode import CCode
-from onnx2caffe.errors import NoReference, NumbersDiffer, RuntimeMissing, UsageError, advised
+from onnx2caffe.errors import NoReference, NumbersDiffer, RuntimeMissing, Unsupported, UsageError, advised
 from onnx2caffe.export import MAP_SUFFIX, Staging, check_folder
 from onnx2caffe.filekind import ONNX, need
 from onnx2caffe.frontend import Loaded
@@ -109,6 +109,7 @@ def export_tvm(path: Path, options: TvmOptions) -> TvmExport:
         UsageError: a wrong option, or a folder that may not be written.
         UnreadableFile: not an ONNX file.
         NotConvertible: the method stops at, or the dialect lacks, what is named.
+        Unsupported: the target lacks what is named.
         NoReference: onnxruntime cannot run the model.
         NumbersDiffer: the module computes something else; nothing is left.
         RuntimeMissing: there is no TVM with this dialect, or no compiler for the target.
@@ -142,6 +143,7 @@ class _Exporting:
         check_folder(self._folder, self._options.force)
         with Staging(self._folder) as staging:
             translation = self._translated()
+            self._check_sizes(translation)
             with contextlib.closing(runtime.find(self._options.dialect)) as tvm:
                 tvm.check_target(self._target)
                 library = self._library(tvm)
@@ -186,6 +188,15 @@ class _Exporting:
         observe("load", loaded.model)
         self._options.progress(f"translating to {self._options.dialect}")
         return programs.translated(loaded, self._options.dialect, observe, plain_c=self._is_c)
+
+    def _check_sizes(self, translation: Translation) -> None:
+        """Stop at sizes that depend on data on a GPU: Relay's kernels for NonMaxSuppression crash, Relax has none."""
+        unknown = [output.name for output in translation.loaded.outputs if -1 in output.shape]
+        if unknown and self._options.compile and targets.is_gpu(self._target):
+            raise Unsupported(
+                f"--target {self._options.target}: the shape of output {unknown[0]!r} depends on data",
+                "--target with a CPU has it; --no-compile writes the module alone",
+            )
 
     def _idle(self) -> Iterator[Note]:
         """What was asked for in vain."""

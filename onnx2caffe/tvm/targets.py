@@ -7,7 +7,7 @@ from typing import Any
 
 from onnx2caffe.errors import UsageError
 
-__all__ = ["HOST", "PRESETS", "compiler_package", "is_c", "is_foreign", "parse"]
+__all__ = ["HOST", "PRESETS", "compiler_package", "is_c", "is_foreign", "is_gpu", "parse"]
 
 Target = Mapping[str, Any]
 
@@ -93,6 +93,11 @@ def _plain(value: str) -> bool | int | str:
 def is_c(target: Target) -> bool:
     """Whether the module becomes C sources."""
     return bool(target["kind"] == "c")
+
+
+def is_gpu(target: Target) -> bool:
+    """Whether the operators become kernels of a device beside the machine that calls them."""
+    return "host" in target
 
 
 def is_foreign(target: Target) -> bool:

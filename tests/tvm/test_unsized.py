@@ -98,6 +98,15 @@ def test_a_library_of_relay_needs_no_other_file(linked: bool, tmp_path, running)
     ]
 
 
+@pytest.mark.parametrize("dialect", DIALECTS)
+@pytest.mark.parametrize("target", ["opencl", "mali"])
+def test_a_gpu_has_none_of_them(target: str, dialect: str, path, tmp_path, capsys) -> None:
+    arguments = ["--target", target, "--dialect", dialect, "-o", str(tmp_path / "out")]
+    assert cli.main(["tvm", str(path), *arguments]) == 3
+    assert f"--target {target}: the shape of output 'y' depends on data\n" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
 @pytest.mark.parametrize("target", ["host", "hi3516dv300"])
 def test_same_bytes_every_time(target: str, path, tmp_path, running) -> None:
     """TVM itself would write addresses into the virtual machine's code."""
