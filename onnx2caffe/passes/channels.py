@@ -16,7 +16,7 @@ from onnx2caffe import canon
 from onnx2caffe.passes.base import NodePass
 from onnx2caffe.passes.editor import Array, Editor
 from onnx2caffe.passes.linear import Linear, linear
-from onnx2caffe.passes.match import computed, only_reader, source
+from onnx2caffe.passes.match import computed, ints, only_reader, source
 
 __all__ = ["AbsorbChannelOrder", "MergeGathers", "channel_order"]
 
@@ -44,6 +44,9 @@ def _treats_alike(node: ir.Node) -> bool:
         return False
     if node.op_type == "Resize":
         return canon.shape(source(node))[:2] == canon.shape(node.outputs[0])[:2]
+    if node.op_type == "Pad":
+        pads = ints(node, 1)
+        return pads is not None and not any(pads[1 :: len(pads) // 2])
     return node.op_type in _ALIKE and len(computed(node)) == 1
 
 

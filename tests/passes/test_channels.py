@@ -38,6 +38,16 @@ def test_before(linear):
     before_after(build(X, nodes, ["y"]), [AbsorbChannelOrder()], {"Relu": 1, nodes[-1][0]: 1})
 
 
+@pytest.mark.parametrize(
+    ("pads", "left"), [((0, 0, 1, 2, 0, 0, 1, 0), 0), ((0, 1, 0, 0, 0, -1, 0, 0), 1)], ids=["map", "channels"]
+)
+def test_before_a_pad(pads, left):
+    nodes = [gather("x", "g"), ("Pad", ["g", i64(*pads)], "p", {"mode": "constant"}), conv("p", noise(6, 6, 3, 3), "y")]
+    before_after(
+        build(X, nodes, ["y"]), [AbsorbChannelOrder()], {"Conv": 1, "Pad": 1} | ({"Gather": 1} if left else {})
+    )
+
+
 def test_before_several_dense_ops():
     nodes = [gather("x", "g"), conv("g", noise(3, 6, 3, 3), "y"), conv("g", noise(4, 6, 1, 1), "z")]
     before_after(build(X, nodes, ["y", "z"]), [AbsorbChannelOrder()], {"Conv": 2})
