@@ -313,7 +313,7 @@ def check(
         net: a .prototxt (no caffemodel is needed), or an .onnx file, which is converted in memory.
         target: "nnie", "caffe" or "bvlc".
         soc: a chip with an NNIE, such as "hi3516dv300".
-        cfg: the mapper's cfg for this prototxt, for the rules that need it.
+        cfg: the mapper's cfg for this prototxt, for the rules that need it; without a net, the one that the cfg names.
         rules: TOML that overrides or adds rules (see docs/nnie-rules.md).
         mapper_log: what the mapper said; its messages become findings, with the ONNX nodes behind the layers.
         partition: of an ONNX file, leave to the CPU what the target cannot have, as `convert` does (None: the target's

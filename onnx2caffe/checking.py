@@ -90,7 +90,7 @@ class Report:
 
 
 def check(net: Path | None, options: CheckOptions) -> Report:
-    """Check a prototxt or an ONNX file, or read a mapper's log, or both.
+    """Check a prototxt (a cfg may name it) or an ONNX file, or read a mapper's log, or both.
 
     Raises:
         UsageError: nothing to check, or an option that does not fit.
@@ -101,13 +101,32 @@ def check(net: Path | None, options: CheckOptions) -> Report:
     target = by_name(options.target)
     if target.name != "nnie" and any((options.soc, options.cfg, options.rules, options.mapper_log)):
         raise UsageError("--soc, --cfg, --rules and --mapper-log are for target nnie", "leave them out")
+    if net is None and options.cfg is not None:
+        net = _net_of(options.cfg)
     if net is None and options.mapper_log is None:
-        raise UsageError("nothing to check", "name a .prototxt or .onnx file, or give --mapper-log FILE")
+        raise UsageError("nothing to check", "name a .prototxt or .onnx file, or give --cfg FILE or --mapper-log FILE")
     if net is not None and net.suffix == ".onnx" and options.cfg is not None:
         raise UsageError("--cfg needs the prototxt it names", "convert first, then check the prototxt")
     if options.partition is not None and (net is None or net.suffix != ".onnx"):
         raise UsageError("--partition and --no-partition are for an ONNX file", "leave them out")
     return _Checking(net, options, target).run()
+
+
+def _net_of(path: Path) -> Path:
+    """The prototxt that a cfg names.
+
+    Raises:
+        UsageError: it names none that is here.
+
+    """
+    cfg = read_cfg(path)
+    name = cfg.value("prototxt_file", "")
+    if not name:
+        raise UsageError(f"{path} has no [prototxt_file]", "name the prototxt: check NET.prototxt --cfg FILE")
+    found = cfg.files(name)
+    if not found:
+        raise UsageError(f"{path}: [prototxt_file] {name}: no such file", "name it: check NET.prototxt --cfg FILE")
+    return found[0]
 
 
 class _Checking:

@@ -274,7 +274,9 @@ def _check(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("net", nargs="?", metavar="NET.prototxt|MODEL.onnx", help="a model is converted in memory")
     parser.add_argument("--target", choices=_TARGETS, default="nnie", help="default: nnie")
     parser.add_argument("--soc", metavar="CHIP", help=f"one of {', '.join(_SOCS)}")
-    parser.add_argument("--cfg", metavar="FILE", help="the mapper's cfg, for the rules that need it")
+    parser.add_argument(
+        "--cfg", metavar="FILE", help="the mapper's cfg, for the rules that need it; it may name the prototxt"
+    )
     parser.add_argument("--rules", metavar="FILE", help="TOML that overrides or adds rules")
     parser.add_argument(
         "--fail-on", choices=_SEVERITIES, default="wrong", help="exit 1 at findings as bad as this; default: wrong"

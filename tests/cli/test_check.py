@@ -72,6 +72,28 @@ def test_a_cfg(cli):
     assert "net.cfg:2: refused E11: [net_type] 9 is not one of 0, 1, 2" in ran.out
 
 
+@pytest.mark.parametrize("folder", [".", "cfgs"])
+def test_a_cfg_names_its_net(cli, folder: str):
+    """A path counts from where the check runs or from the cfg's folder."""
+    Path("cfgs").mkdir()
+    name = write(BAD, f"{folder}/net.prototxt").name
+    cfg = write(f"[net_type] 9\n[prototxt_file] {name}\n", "cfgs/my.cfg")
+    ran = cli("check", "--cfg", cfg)
+    assert ran.code == 1
+    assert "net.prototxt:2: refused E01: layer 'it'" in ran.out
+    assert "cfgs/my.cfg:1: refused E11: [net_type] 9" in ran.out
+    assert "W28" not in ran.out
+
+
+@pytest.mark.parametrize(
+    ("text", "says"), [("[net_type] 0\n", "has no [prototxt_file]"), ("[prototxt_file] a\n", "a: no such file")]
+)
+def test_a_cfg_without_a_net(cli, text: str, says: str):
+    ran = cli("check", "--cfg", write(text, "my.cfg"))
+    assert ran.code == 2
+    assert says in ran.err
+
+
 @pytest.mark.parametrize(
     ("target", "type", "code"), [("caffe", "Interp", 0), ("bvlc", "Interp", 1), ("bvlc", "New", 1)]
 )
