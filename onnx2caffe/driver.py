@@ -358,10 +358,7 @@ class _Converting:
     def _notes(self, loaded: Loaded, plan: Plan) -> list[Note]:
         """All that the user should know."""
         unused = _without_effect(self._options, plan)
-        return [*loaded.notes, *unused, *remarks(plan), *self._remarks(plan)]
-
-    def _remarks(self, plan: Plan) -> list[Note]:
-        return [Note("note", text) for text in self._target.remarks(plan.nets)]
+        return [*loaded.notes, *unused, *remarks(plan), *self._target.remarks(plan.nets)]
 
     def _prove(self, folder: Path, written: _Written) -> Proof:
         options, export = self._options, written.export

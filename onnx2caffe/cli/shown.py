@@ -13,6 +13,10 @@ if TYPE_CHECKING:
 __all__ = ["caffe_advice", "pictures", "say_note", "say_rows"]
 
 
+_NODES = 3
+"""Of a note; --json and map.json have all."""
+
+
 def pictures(arguments: argparse.Namespace) -> Pictures:
     """How picture files become input values."""
     from onnx2caffe.api import Pictures
@@ -21,8 +25,9 @@ def pictures(arguments: argparse.Namespace) -> Pictures:
 
 
 def say_note(note: Note) -> None:
-    """Say a note, on standard error."""
-    nodes = f" ({', '.join(note.nodes)})" if note.nodes else ""
+    """Say a note, on standard error; of many nodes the first."""
+    most = ", ".join(note.nodes[:_NODES])
+    nodes = f" ({most}{f' … {len(note.nodes)} in all' if len(note.nodes) > _NODES else ''})" if note.nodes else ""
     aside(printable(f"{note.level}: {note.text}{nodes}"))
 
 

@@ -9,6 +9,7 @@ from onnx2caffe.caffe.finish import finish
 from onnx2caffe.caffe.layers.base import Layer, Shape
 from onnx2caffe.caffe.net import Net
 from onnx2caffe.caffe.rename import forgotten, renamed
+from onnx2caffe.canon import Note
 
 __all__ = ["Target"]
 
@@ -63,6 +64,6 @@ class Target:
         """What rules about whole nets find in a finished one: layer and reason."""
         return ()
 
-    def remarks(self, nets: Sequence[Net]) -> Sequence[str]:
+    def remarks(self, nets: Sequence[Net]) -> Sequence[Note]:
         """What the user should know about finished nets that the target is not known to refuse."""
         return ()

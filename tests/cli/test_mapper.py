@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from onnx2caffe.canon import Note
+from onnx2caffe.cli.shown import say_note
 from tests.hostile.conftest import whole_or_nothing
 from tests.nnie.models import classifier, detector, save, warped
 
@@ -131,6 +133,23 @@ def test_marks(convert):
     assert convert("classifier", "--tail", "full", "--hp", "c1", "--report", "r1", "--cpu", "n_pool").code == 0
     text = Path("out/classifier.marked.prototxt").read_text()
     assert all(f'"{name}"' in text for name in ("n_c1_hp", "r1_report", "n_pool_cpu"))
+
+
+def test_what_is_unproven_names_its_nodes(convert):
+    ran = convert("detector", "--tail", "full")
+    (path,) = Path("out").glob("*.map.json")
+    notes = [note for note in json.loads(path.read_text())["notes"] if note["text"].startswith("unproven on NNIE")]
+    assert notes
+    assert all(note["nodes"] for note in notes)
+    (joins,) = (note for note in notes if "Concat on axis 2" in note["text"])
+    assert set(joins["nodes"]) == {"n_boxes", "n_scores"}
+    assert f"{joins['text']} ({', '.join(joins['nodes'])})" in ran.err
+
+
+def test_a_note_about_many_nodes_shows_the_first(capsys):
+    say_note(Note("note", "odd", tuple("abcd")))
+    say_note(Note("note", "odd", tuple("abc")))
+    assert capsys.readouterr().err.splitlines() == ["note: odd (a, b, c … 4 in all)", "note: odd (a, b, c)"]
 
 
 def test_one_wk_and_a_name(convert):

@@ -153,6 +153,11 @@ def test_what_follows_an_unknown_layer_is_still_looked_at(tmp_path: Path):
         (one("Slice", "slice_param { axis: 3 slice_point: 7 }", top="a,b"), "--recipe crop=dw"),
         (one("Slice", "slice_param { axis: 1 }", top="a,b"), ""),
         (one("TanH"), ""),
+        (
+            net(layer("Deconvolution", "convolution_param { num_output: 4 kernel_size: 9 }"), shape=(1, 1, 1, 1)),
+            "--recipe bilinear=deconv (of a linear Resize; approximate)",
+        ),
+        (one("Deconvolution", "convolution_param { num_output: 4 kernel_size: 9 }"), ""),
     ],
 )
 def test_the_option_beside_an_unseen_construct(text: str, option: str, tmp_path: Path):

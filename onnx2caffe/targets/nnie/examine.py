@@ -8,7 +8,7 @@ from dataclasses import replace
 from onnx2caffe.caffe.layers import Slice
 from onnx2caffe.caffe.site import Site, Sites
 from onnx2caffe.targets.nnie.cfg import CFG_RULES, Cfg, Setting
-from onnx2caffe.targets.nnie.layer_rules import crops
+from onnx2caffe.targets.nnie.layer_rules import crops, paints
 from onnx2caffe.targets.nnie.net_rules import NET_RULES
 from onnx2caffe.targets.nnie.rules import Finding, Rule, see_layer
 
@@ -39,8 +39,10 @@ def _layer(site: Site, rules: Mapping[str, Rule], file: str) -> Iterator[Finding
 
 
 def _option(rule: Rule, site: Site) -> str:
-    """The rule's, or where it has one per type that of the type; a Slice of channels is no crop."""
+    """The rule's, or where it has one per type or use that of those; a Slice of channels is no crop."""
     by_type = rule.when.get("types")
+    if "paints" in rule.when and paints(site):
+        return str(rule.when["paints"])
     if "crops" in rule.when and crops(site):
         return str(rule.when["crops"])
     if not isinstance(by_type, dict) or (isinstance(site.layer, Slice) and site.layer.axis == 1):

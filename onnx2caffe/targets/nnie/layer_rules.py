@@ -28,7 +28,7 @@ from onnx2caffe.caffe.layers.base import Shape
 from onnx2caffe.caffe.site import Site, is_blob
 from onnx2caffe.targets.nnie.rules import Rule, layer_rule
 
-__all__ = ["crops"]
+__all__ = ["crops", "paints"]
 
 _Axis = Concat | Slice | Softmax | InnerProduct | Reduction | Scale | Bias | Flatten
 
@@ -273,7 +273,8 @@ def _unseen(rule: Rule, site: Site) -> str | None:
     if isinstance(layer, Pooling) and layer.pool == "AVE" and any(layer.pad):
         return "AVE pooling with pad"
     if isinstance(layer, Deconvolution) and {*layer.kernel_size, *layer.stride} != {when["kernel"]}:
-        return f"Deconvolution of kernel {_both(layer.kernel_size)}, stride {_both(layer.stride)}"
+        source = " from one value" if paints(site) else ""
+        return f"Deconvolution of kernel {_both(layer.kernel_size)}, stride {_both(layer.stride)}{source}"
     return None
 
 
@@ -296,6 +297,11 @@ def crops(site: Site) -> bool:
         return False
     taps = layer.blobs[0].reshape(layer.num_output, -1)
     return bool((taps == taps[0]).all() and sorted(taps[0])[-2:] == [0, 1] and not taps[0].min())
+
+
+def paints(site: Site) -> bool:
+    """Whether a layer only makes a constant map: a Deconvolution of one value."""
+    return isinstance(site.layer, Deconvolution) and bool(site.shapes) and tuple(site.shapes[0][1:]) == (1, 1, 1)
 
 
 def _convolution_group(site: Site) -> int:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -11,12 +10,13 @@ from onnx2caffe.caffe.layers.base import Layer, Shape
 from onnx2caffe.caffe.net import Net
 from onnx2caffe.caffe.rules import unfit
 from onnx2caffe.caffe.site import Site, of_net
+from onnx2caffe.canon import Note
 from onnx2caffe.errors import UsageError
 from onnx2caffe.targets.base import Target
 from onnx2caffe.targets.nnie.examine import examine
 from onnx2caffe.targets.nnie.finish import for_mapper, like_marks
 from onnx2caffe.targets.nnie.preferred import PREFERRED
-from onnx2caffe.targets.nnie.rules import Rule, load_rules, see_layer
+from onnx2caffe.targets.nnie.rules import Finding, Rule, load_rules, see_layer
 from onnx2caffe.targets.nnie.segments import MARKS
 
 __all__ = ["NNIE", "nnie"]
@@ -66,26 +66,32 @@ class _Nnie(Target):
         findings = examine(of_net(net), {id: rule for id, rule in self.rules.items() if rule.forbidden})
         return [(finding.layer, f"nnie {finding.rule}: {finding.text}") for finding in findings]
 
-    def remarks(self, nets: Sequence[Net]) -> Sequence[str]:
+    def remarks(self, nets: Sequence[Net]) -> Sequence[Note]:
         """What the nets hold that nobody has seen compiled, each kind once, and the names that are changed in them."""
         return [*self._unproven(nets), *_changed([*dict.fromkeys(name for net in nets for name in like_marks(net))])]
 
-    def _unproven(self, nets: Sequence[Net]) -> list[str]:
-        """Each kind with the option that leads around it."""
+    def _unproven(self, nets: Sequence[Net]) -> list[Note]:
+        """Each kind with its nodes, and the option that leads around it."""
         unproven = {id: rule for id, rule in self.rules.items() if rule.severity == "unproven"}
-        kinds = Counter((f.rule, f.text, f.option) for net in nets for f in examine(of_net(net), unproven))
-        return [
-            f"unproven on NNIE ({rule}, {self.rules[rule].title}): {text}, {count} layer{'s' * (count > 1)}"
-            f"{f'; another way: {option}' if option else ''}"
-            for (rule, text, option), count in kinds.items()
-        ]
+        kinds: dict[tuple[str, str, str], list[Finding]] = {}
+        for found in (f for net in nets for f in examine(of_net(net), unproven)):
+            kinds.setdefault((found.rule, found.text, found.option), []).append(found)
+        return [self._remark(alike) for alike in kinds.values()]
+
+    def _remark(self, alike: Sequence[Finding]) -> Note:
+        rule, text, option = alike[0].rule, alike[0].text, alike[0].option
+        count = f"{len(alike)} layer{'s' * (len(alike) > 1)}"
+        way = f"; another way: {option}" if option else ""
+        nodes = dict.fromkeys(node for found in alike for node in found.nodes)
+        return Note("note", f"unproven on NNIE ({rule}, {self.rules[rule].title}): {text}, {count}{way}", tuple(nodes))
 
 
-def _changed(names: Sequence[str]) -> list[str]:
+def _changed(names: Sequence[str]) -> list[Note]:
     """What is said of names that the mapper would read as marks."""
     shown = ", ".join(map(repr, names[:_SHOWN])) + (" …" if len(names) > _SHOWN else "")
     ends = ", ".join(MARKS)
-    return [f"names that end like the mapper's marks ({ends}) are changed, see map.json: {shown}"] if names else []
+    text = f"names that end like the mapper's marks ({ends}) are changed, see map.json: {shown}"
+    return [Note("note", text)] if names else []
 
 
 def nnie(rules: Mapping[str, Rule]) -> Target:
