@@ -25,9 +25,10 @@ def pictures(arguments: argparse.Namespace) -> Pictures:
 
 
 def say_note(note: Note) -> None:
-    """Say a note, on standard error; of many nodes the first."""
-    most = ", ".join(note.nodes[:_NODES])
-    nodes = f" ({most}{f' … {len(note.nodes)} in all' if len(note.nodes) > _NODES else ''})" if note.nodes else ""
+    """Say a note, on standard error; of many nodes the first, but for warnings."""
+    shown = note.nodes if note.level == "warning" else note.nodes[:_NODES]
+    rest = f" … {len(note.nodes)} in all" if len(shown) < len(note.nodes) else ""
+    nodes = f" ({', '.join(shown)}{rest})" if shown else ""
     aside(printable(f"{note.level}: {note.text}{nodes}"))
 
 

@@ -149,7 +149,9 @@ def test_what_is_unproven_names_its_nodes(convert):
 def test_a_note_about_many_nodes_shows_the_first(capsys):
     say_note(Note("note", "odd", tuple("abcd")))
     say_note(Note("note", "odd", tuple("abc")))
-    assert capsys.readouterr().err.splitlines() == ["note: odd (a, b, c … 4 in all)", "note: odd (a, b, c)"]
+    say_note(Note("warning", "odd", tuple("abcd")))
+    lines = ["note: odd (a, b, c … 4 in all)", "note: odd (a, b, c)", "warning: odd (a, b, c, d)"]
+    assert capsys.readouterr().err.splitlines() == lines
 
 
 def test_one_wk_and_a_name(convert):
