@@ -47,7 +47,7 @@ from onnx2caffe.verify.inputs import InputInfo, Pictures, all_runs, check_pictur
 from onnx2caffe.verify.proof import prove
 from onnx2caffe.verify.reading import farthest, write_reading
 from onnx2caffe.verify.reference import UserModel
-from onnx2caffe.verify.replay import find_culprit, first_disagreement
+from onnx2caffe.verify.replay import culprit, first_disagreement
 from onnx2caffe.verify.scores import Progress, Proof, Row
 
 __all__ = ["Conversion", "Options", "convert"]
@@ -392,11 +392,7 @@ class _Converting:
         broken: Row,
     ) -> str:
         """Which step of the conversion, replayed, or which layer did it."""
-        try:
-            culprit = find_culprit(lambda: self._load().model, self._passes(), model, feeds, broken)
-        except Exception as problem:  # whatever stops the replay, the difference is what must be told
-            return f"the replay that looks for the step that did it stopped: {problem}"
-        sentence = f"replayed, the first step that breaks a tensor is: {culprit.step} ({culprit.tensor!r})"
+        sentence = culprit(lambda: self._load().model, self._passes(), model, feeds, broken)
         if broken.runtime == runtimes[0].name:
             return sentence
         promise = export.tensors.get(broken.tensor)

@@ -28,7 +28,7 @@ from onnx2caffe.tvm.program import Program
 from onnx2caffe.tvm.registry import DIALECTS
 from onnx2caffe.verify.inputs import Pictures, all_runs, check_pictures
 from onnx2caffe.verify.reference import UserModel
-from onnx2caffe.verify.replay import find_culprit
+from onnx2caffe.verify.replay import culprit
 from onnx2caffe.verify.scores import Progress, Proof, Row
 
 __all__ = ["DIALECTS", "CPart", "TvmExport", "TvmOptions", "export_tvm", "part_as_c"]
@@ -282,14 +282,13 @@ class _Exporting:
 
     def _complaint(self, proof: Proof, broken: Row, model: UserModel, feeds: Feeds) -> tuple[str, str]:
         self._options.progress("looking for the step that did it")
-        culprit = find_culprit(lambda: self._load().model, programs.passes(), model, feeds, broken)
         j = broken.judgement
         why = j.why or f"relative {j.error:.1e} where {j.allowed:.1e} is allowed, cosine {j.cosine:.6f}"
         different = len({row.tensor for row in proof.rows if row.judgement.verdict == j.verdict})
         lines = [
             f"tensor {broken.tensor!r} differs in {broken.runtime} on input {broken.run + 1}: {why}",
             f"{broken.layer} computes it; it is the first of {different} that differ",
-            f"replayed, the first step that breaks a tensor is: {culprit.step} ({culprit.tensor!r})",
+            culprit(lambda: self._load().model, programs.passes(), model, feeds, broken),
             "nothing was written",
         ]
         return "\n".join(lines), f"{FAULT}; --no-compare writes the files unproved"

@@ -21,21 +21,19 @@ from onnx2caffe.verify.measure import LIMIT, Verdict, distance, judge
 from onnx2caffe.verify.reference import UserModel
 from onnx2caffe.verify.scores import Row
 
-__all__ = ["Culprit", "find_culprit", "first_disagreement"]
+__all__ = ["culprit", "first_disagreement"]
 
 
 @dataclass(frozen=True)
-class Culprit:
+class _Culprit:
     """The first step after which a tensor of the user's differs: `step` says which, `tensor` which one."""
 
     step: str
     tensor: str
 
 
-def find_culprit(
-    load: Callable[[], ir.Model], passes: Sequence[Pass], model: UserModel, feeds: Feeds, broken: Row
-) -> Culprit:
-    """Load and rewrite again, compare after the load and after each pass; what survives all passes is the lowering's.
+def culprit(load: Callable[[], ir.Model], passes: Sequence[Pass], model: UserModel, feeds: Feeds, broken: Row) -> str:
+    """A sentence on the step that did it: of load, passes and lowering, all done again.
 
     Args:
         load: gives the canonical model as the frontend makes it, anew.
@@ -45,24 +43,40 @@ def find_culprit(
         broken: the first row of the proof that differed.
 
     """
-    found: list[Culprit] = []
+    try:
+        found = _find(load, passes, model, feeds, broken)
+    except Exception as problem:  # whatever stops the replay, the difference is what must be told
+        return f"the replay that looks for the step that did it stopped: {problem}"
+    return f"replayed, the first step that breaks a tensor is: {found.step} ({found.tensor!r})"
+
+
+def _find(
+    load: Callable[[], ir.Model], passes: Sequence[Pass], model: UserModel, feeds: Feeds, broken: Row
+) -> _Culprit:
+    """Compare after the load and after each pass; what survives all passes is the lowering's."""
+    found: list[_Culprit] = []
 
     def observe(step: str, now: ir.Model) -> None:
         if not found and (tensor := _first_different(now, model, feeds)):
-            found.append(Culprit(step, tensor))
+            found.append(_Culprit(step, tensor))
 
     canonical = load()
     observe("reading the file (frontend)", canonical)
     if not found:
         pipeline.run(canonical, passes, lambda name, now: observe(f"pass {name}", now))
-    return found[0] if found else Culprit(_lowering(canonical, broken), broken.tensor)
+    return found[0] if found else _Culprit(_lowering(canonical, broken), broken.tensor)
 
 
 def _lowering(canonical: ir.Model, broken: Row) -> str:
     for node in canonical.graph:
-        if any(t.name == broken.tensor for value in node.outputs for t in canon.tensors(value)):
-            return f"lowering of {node.op_type} {canon.label(node)} to layer {broken.layer!r}"
-    return f"layer {broken.layer!r}"
+        if any(broken.tensor in _held(value) for value in node.outputs):
+            return f"lowering of {node.op_type} {canon.label(node)!r}"
+    return "the lowering"
+
+
+def _held(value: ir.Value) -> set[str | None]:
+    """The names of the user's tensors in a value; one whose size depends on data stands for itself."""
+    return {value.name, *(tensor.name for tensor in canon.tensors(value))}
 
 
 def _first_different(canonical: ir.Model, model: UserModel, feeds: Feeds) -> str | None:
@@ -73,6 +87,8 @@ def _first_different(canonical: ir.Model, model: UserModel, feeds: Feeds) -> str
         for tensor in canon.tensors(value)
         if tensor.name in model.known
     }
+    if not places:
+        return None
     names = sorted(places, key=lambda name: model.order.get(name, 0))
     samples = model.sample(feeds, names)
     found = _run(canonical, feeds, {value.name or "" for value, _ in places.values()})
