@@ -31,9 +31,10 @@ _BOXES, _SCORES = In((2, 12, 4), low=0, high=1), In((2, 3, 12), low=0, high=1)
 
 
 def _boxes(
-    *more: _Source, what: str, scores: In | None = None, tvm: str = "", opset: int = 11, **attributes: int
-) -> Case:
-    return _end("NonMaxSuppression", opset, (_BOXES, scores or _SCORES, *more), attributes, what=what, tvm=tvm)
+    *more: _Source, what: str, boxes: In = _BOXES, scores: In = _SCORES, tvm: str = "", opset: int = 11,
+    **attributes: int,
+) -> Case:  # fmt: skip
+    return _end("NonMaxSuppression", opset, (boxes, scores, *more), attributes, what=what, tvm=tvm)
 
 
 CASES = [
@@ -62,6 +63,8 @@ CASES = [
     _boxes(ints(2**62), _scalar(0), what="no-limit"),
     _boxes(ints(4), In((1,), low=0, high=0.8), In((1,), low=0, high=0.8), what="computed-thresholds"),
     _boxes(ints(4), _scalar(0.3), what="center", center_point_box=1),
+    _boxes(ints(40), _scalar(0), what="center-signed", boxes=In((2, 12, 4)), center_point_box=1),
+    _boxes(ints(40), _scalar(0.3), what="corners-signed", boxes=In((2, 12, 4))),
     _boxes(In((1,), "int64", 1, 5), what="computed-limit", tvm="must be constant"),
     _boxes(what="zero", tvm="selects nothing"),
 ]

@@ -29,9 +29,12 @@ def non_max_suppression(op: Op, net: Net) -> Value:
 
 
 def _corners(net: Net, boxes: Value) -> Value:
-    """Two corners instead of middle and size: (x, y, w, h) → (y, x, y, x)."""
+    """Two corners instead of middle and size: (x, y, w, h) → (y, x, y, x).
+
+    A negative size makes a box that shares nothing, as an empty one does; TVM would take its corners the other way.
+    """
     middle, size = (net.take(boxes, net.const(np.array(axes)), 2) for axes in ([1, 0], [3, 2]))
-    half = net("multiply", size, net.like(0.5, size))
+    half = net("multiply", net("maximum", net.like(0, size), size), net.like(0.5, size))
     return net.concat([net("subtract", middle, half), net("add", middle, half)], 2)
 
 

@@ -87,11 +87,13 @@ def reduce_log_sum(op: Op, net: Net) -> Value:
 
 @emits(BOTH, "ReduceLogSumExp")
 def reduce_log_sum_exp(op: Op, net: Net) -> Value:
-    """`max + log Σ exp(x - max)`, without overflow."""
+    """`max + log Σ exp(x - max)`, without overflow; beside an infinity the last finite number, as ∞ - ∞ is none."""
     x = op.value()
     if np.dtype(x.dtype).kind != "f":
         raise Refused(f"it is of {x.dtype}")
     most = _reduced(net, "max", x, op.reduced)
+    if not math.isfinite(ranges.of(op.node.inputs[0]).hi):
+        most = net("minimum", net.like(float(np.finfo(x.dtype).max), x), most)
     total = _reduced(net, "sum", net("exp", net("subtract", x, most)), op.reduced)
     return _kept(op, net, net("add", most, net("log", total)))
 

@@ -29,6 +29,9 @@ class RelayNet(Net):
         return self("transpose", x, perm, shape=shape)
 
     def _cast(self, x: Value, dtype: str) -> Value:
+        """TVM's own; a NaN is true, which it makes false where it compares with 0."""
+        if dtype == "bool" and np.dtype(x.dtype).kind == "f":
+            x = self("where", self("isnan", x, dtype="bool"), self.like(1, x), x, dtype=x.dtype)
         return self("cast", x, dtype, dtype=dtype)
 
     def add_bias(self, x: Value, bias: Value) -> Value:
