@@ -10,6 +10,7 @@ from pathlib import Path
 
 from onnx2caffe.canon import Shape
 from onnx2caffe.errors import Unsupported
+from onnx2caffe.tvm.cmemory import overwriting, without_last_reads
 from onnx2caffe.tvm.program import Program, Reference, Type
 
 __all__ = [
@@ -128,7 +129,7 @@ def sources(archive: Path, face: Interface) -> dict[str, str]:
         face: its interface.
 
     Raises:
-        Unsupported: its C would call TVM's runtime.
+        Unsupported: its C would call TVM's runtime, or may overwrite what it reads.
 
     """
     with tarfile.open(archive) as tar:
@@ -138,13 +139,18 @@ def sources(archive: Path, face: Interface) -> dict[str, str]:
             f"plain C has no {', '.join(calls)}, which TVM's C calls",
             "a library has it: --target with a machine instead of c",
         )
+    if unsafe := sorted(overwriting(operators)):
+        raise Unsupported(
+            f"TVM's plan of memory may let {', '.join(unsafe)} overwrite what it still reads",
+            "a library has no such plan: --target with a machine instead of c",
+        )
     names = file_names(face.name)
     include = f'#include "{names["private"]}"\n'
     return {
         names["header"]: _header(face),
         names["private"]: _private(face),
         names["c"]: f"{include}{_own(entry)}\n{_entry(face)}",
-        names["operators"]: f"{include}{_own(operators)}",
+        names["operators"]: f"{include}{_own(without_last_reads(operators))}",
     }
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from onnx2caffe.runtimes.workers.tvm_bytecode import settled
+    from onnx2caffe.runtimes.workers.tvm_memory import KEPT
     from onnx2caffe.runtimes.workers.tvm_program import (
         CallFault,
         Type,
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     )
 else:
     from tvm_bytecode import settled
+    from tvm_memory import KEPT
     from tvm_program import CallFault, bare, last_words, looked_up, mismatch, resolved, saved
 
 os.environ.setdefault("TOPHUB_LOCATION", "NONE")  # else every build tries to download schedules
@@ -54,6 +56,7 @@ _CONFIG_C = {
     **_CONFIG,
     "tir.disable_vectorize": True,  # C has no vector types
     "tir.usmp.enable": True,  # all memory is planned ahead and static: no runtime is asked for any
+    "tir.add_lower_pass": [KEPT],
 }
 _TWICE = "EliminateCommonSubexpr"
 """A pass after which two outputs may be one tensor, of which the C would write the first alone."""
