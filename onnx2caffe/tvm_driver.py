@@ -156,7 +156,7 @@ class _Exporting:
                     files, called = self._write(tvm, staging.path, library), {}
                     if self._is_c and self._options.compile:
                         code, proof = self._c(tvm, translation, staging.path, proof)
-                        files |= code.files | ccode.write_build_files(staging.path, self._name, [code])
+                        files |= code.files | ccode.write_build_files(staging.path, code.interface.function, [code])
                         called = code.to_json()
                     export = self._map(tvm, translation, staging.path, files, called)
             staging.commit(list(export.files), self._map_name)

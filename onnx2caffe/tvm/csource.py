@@ -117,8 +117,13 @@ def _field(number: int) -> str:
 
 
 def file_names(name: str) -> dict[str, str]:
-    """What the files of an interface are called."""
-    return {"header": f"{name}.h", "c": f"{name}.c", "operators": f"{name}_operators.c", "private": f"{name}_private.h"}
+    """What the files of an interface are called: as its function, for a model may be called `math`, as a C header is."""
+    return {
+        "header": f"{name}_run.h",
+        "c": f"{name}_run.c",
+        "operators": f"{name}_run_operators.c",
+        "private": f"{name}_run_private.h",
+    }
 
 
 def sources(archive: Path, face: Interface) -> dict[str, str]:
@@ -304,7 +309,10 @@ int {face.function}({_parameters(face)})
 
 
 def build_files(library: str, names: Sequence[str]) -> Mapping[str, str]:
-    """A Makefile and a CMakeLists.txt that build `lib<library>.a` of the interfaces of these names."""
+    """A Makefile and a CMakeLists.txt that build `lib<library>.a` of the interfaces of these names.
+
+    `library` is a target of CMake too: no name that CMake keeps for itself (`all`), nor one of another library (`m`).
+    """
     files = [file_names(name) for name in names]
     units = [file[what] for file in files for what in ("c", "operators")]
     headers = [file[what] for file in files for what in ("header", "private")]

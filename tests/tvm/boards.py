@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from onnx2caffe.tvm.csource import Argument, Interface, c_type
+from onnx2caffe.tvm.csource import Argument, Interface, c_type, file_names
 from onnx2caffe.tvm.program import Type
 from tests.ops.harness import Array
 
@@ -120,7 +120,7 @@ def _main(face: Interface) -> str:
         )
 
     return _MAIN.format(
-        header=f"{face.name}.h",
+        header=file_names(face.name)["header"],
         inputs=declared(face.inputs),
         outputs=declared(face.outputs),
         read=each(face.inputs, "fread({0}, sizeof *{0}, {1}, in)"),

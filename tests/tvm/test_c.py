@@ -110,7 +110,31 @@ def test_cmake_builds_it(exported: Path, tmp_path: Path) -> None:
         pytest.skip("apt-get install cmake")
     subprocess.run(["cmake", "-S", exported, "-B", tmp_path], check=True, capture_output=True)
     subprocess.run(["cmake", "--build", tmp_path], check=True, capture_output=True)
-    assert (tmp_path / "libnet_3_odd_name.a").exists()
+    assert (tmp_path / "libnet_3_odd_name_run.a").exists()
+
+
+@pytest.mark.parametrize("name", ["all", "m", "math"])
+def test_a_model_may_be_called_as_something_of_c_or_cmake(name: str, tmp_path: Path, running) -> None:
+    """CMake's target of all, libm, a header of the C library: an application of the export and libm builds."""
+    running("relay")
+    if shutil.which("cmake") is None:
+        pytest.skip("apt-get install cmake")
+    path = tmp_path / f"{name}.onnx"
+    text = "net (float[1] x) => (float[1] y) { y = Exp(x) }"
+    onnx.save(onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["": 18]> {text}'), path)
+    export = onnx2caffe.export_tvm(path, tmp_path / "out", target="c", compare=False)
+    (segment,) = mapfile.read(export.map_file).segments
+    assert isinstance(segment, TvmSegment)
+    (tmp_path / "app.c").write_text(
+        f'#include "{segment.c["header"]}"\n#include <math.h>\n'
+        f"int main(void) {{ float x = 1, y; return {segment.c['function']}(&x, &y) || y != expf(x); }}\n"
+    )
+    (tmp_path / "CMakeLists.txt").write_text(
+        "cmake_minimum_required(VERSION 3.5)\nproject(app C)\nadd_subdirectory(out)\n"
+        f"add_executable(app app.c)\ntarget_link_libraries(app {segment.c['function']})\n"
+    )
+    for command in (["cmake", "-S", ".", "-B", "build"], ["cmake", "--build", "build"], ["build/app"]):
+        subprocess.run(command, cwd=tmp_path, check=True, capture_output=True)
 
 
 def test_names_are_identifiers_used_once() -> None:
@@ -169,7 +193,7 @@ def test_inputs_that_nothing_reads_are_no_arguments(tmp_path: Path, running) -> 
     assert "int net_run(const float *in_b, float *out_z);" in export.files["header"].read_text()
     (segment,) = mapfile.read(export.map_file).segments
     assert isinstance(segment, TvmSegment)
-    assert segment.c == {"header": "net.h", "function": "net_run", "arguments": {"in_b": "b", "out_z": "z"}}
+    assert segment.c == {"header": "net_run.h", "function": "net_run", "arguments": {"in_b": "b", "out_z": "z"}}
 
 
 def test_without_inputs_it_is_c99_too(tmp_path: Path, running) -> None:
