@@ -375,14 +375,18 @@ class _Partition:
         return found
 
     def _refusals(self) -> list[Blocked]:
-        """Why there is no net: an input that none can take in, or else all nodes."""
-        unread = (value for value in self._wiring.graph.inputs if unfit(self._target, canon.shape(value)))
-        readers = dict.fromkeys(reader for value in unread for reader in self._wiring.readers[value])
-        if readers:
-            return [self._blocked[node] for node in readers]
+        """Why there is no net: of what hangs on an input that none can take in, the readers say it; all others each."""
+        unread = [value for value in self._wiring.graph.inputs if unfit(self._target, canon.shape(value))]
+        readers = {reader for value in unread for reader in self._wiring.readers[value]}
+        behind = self._wiring.closure(readers) - readers
         late = set(self._reasons) - set(self._blocked)
-        rest = [Blocked(canon.label(n), n.op_type, (self._reasons[n],)) for n in late]
-        return [*self._blocked.values(), *sorted(rest, key=str)]
+        every = [*self._blocked, *sorted(late, key=canon.label)]
+        return [self._refusal(node, behind) for node in sorted(every, key=lambda node: node in behind)]
+
+    def _refusal(self, node: ir.Node, behind: AbstractSet[ir.Node]) -> Blocked:
+        if node in behind:
+            return Blocked(canon.label(node), node.op_type, ("behind an input that no net takes in",))
+        return self._blocked.get(node) or Blocked(canon.label(node), node.op_type, (self._reasons[node],))
 
 
 def _lowered(part: Part, name: str, target: Target, wishes: Wishes, names: Names) -> Piece:
