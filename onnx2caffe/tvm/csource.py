@@ -117,7 +117,7 @@ def _field(number: int) -> str:
 
 
 def file_names(name: str) -> dict[str, str]:
-    """What the files of an interface are called: as its function, for a model may be called `math`, as a C header is."""
+    """What the files of an interface are called: as its function, for a model may be called `math` as a header is."""
     return {
         "header": f"{name}_run.h",
         "c": f"{name}_run.c",

@@ -88,5 +88,8 @@ class TestBatch:
             reasons(self.model(batch), tmp_path, input_shapes=shapes, partition=partition)
         assert problem.value.hint == hint
         if partition is None:
-            assert [blocked.node for blocked in problem.value.blocked] == ["n_c1"]
-            assert len(problem.value.message.splitlines()) == 2
+            first, *behind = problem.value.blocked
+            assert first.node == "n_c1"
+            assert {blocked.reasons for blocked in behind} == {("behind an input that no net takes in",)}
+            assert [blocked.node for blocked in behind] == ["n_r1", "n_c2", "n_y"]
+            assert "; or " not in problem.value.message
