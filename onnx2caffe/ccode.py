@@ -95,7 +95,7 @@ def write_build_files(folder: Path, library: str, codes: Sequence[CCode]) -> dic
     """Write a Makefile and a CMakeLists.txt for one library of all; their names by what they are."""
     names = [code.interface.name for code in codes]
     _write(folder, csource.build_files(csource.identifier(library), names))
-    return {"make": "Makefile", "cmake": "CMakeLists.txt"}
+    return {"make": csource.MAKEFILE, "cmake": "CMakeLists.txt"}
 
 
 def _write(folder: Path, texts: Mapping[str, str]) -> None:

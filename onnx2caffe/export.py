@@ -18,6 +18,7 @@ from types import TracebackType
 
 from onnx2caffe import mapfile
 from onnx2caffe.errors import UnreadableFile, UsageError
+from onnx2caffe.tvm import csource
 
 try:
     import fcntl
@@ -62,13 +63,14 @@ def _listing(folder: Path) -> list[str]:
 
 
 def _ours(folder: Path) -> set[str]:
-    """Names in the folder that exports of ours account for, also those of a commit that was killed half-way."""
+    """Names in the folder that exports of ours and their Makefiles account for, also those of a run killed half-way."""
     ours = {p.name for p in folder.glob(f"{_PREFIX}*{_SUFFIX}")}
     for path in folder.glob(f"*{MAP_SUFFIX}"):
         try:
-            ours |= {path.name, *mapfile.read(path).files}
+            files = mapfile.read(path).files
         except UnreadableFile:
             continue
+        ours |= {path.name, *files, *([csource.BUILD] if csource.MAKEFILE in files else [])}
     for path in folder.glob("*.prototxt"):
         if _has_header(path):
             ours |= {path.name, f"{path.stem}.caffemodel"}

@@ -63,7 +63,7 @@ MAY_IMPORT = {
     "tvm": {"decompose", "frontend"},
     "assembly": {"caffe", "caffe.lower", "frontend", "mapfile", "partition", "targets"},
     "partition": {"caffe", "caffe.layers", "caffe.lower", "passes", "targets"},
-    "export": {"mapfile"},
+    "export": {"mapfile", "tvm"},
     "mapfile": {"caffe"},
     "verify": {"caffe", "mapfile", "passes", "runtimes"},
     "runtimes": {"caffe", "caffe.layers", "targets"},

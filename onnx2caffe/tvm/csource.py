@@ -14,6 +14,8 @@ from onnx2caffe.tvm.cmemory import overwriting, without_last_reads
 from onnx2caffe.tvm.program import Program, Reference, Type
 
 __all__ = [
+    "BUILD",
+    "MAKEFILE",
     "Argument",
     "Interface",
     "build_files",
@@ -308,6 +310,11 @@ int {face.function}({_parameters(face)})
 """
 
 
+MAKEFILE = "Makefile"
+BUILD = "build"
+"""The folder, beside the sources, that the Makefile builds in."""
+
+
 def build_files(library: str, names: Sequence[str]) -> Mapping[str, str]:
     """A Makefile and a CMakeLists.txt that build `lib<library>.a` of the interfaces of these names.
 
@@ -316,26 +323,32 @@ def build_files(library: str, names: Sequence[str]) -> Mapping[str, str]:
     files = [file_names(name) for name in names]
     units = [file[what] for file in files for what in ("c", "operators")]
     headers = [file[what] for file in files for what in ("header", "private")]
-    objects = " ".join(unit.removesuffix(".c") + ".o" for unit in units)
+    objects = " ".join(f"{BUILD}/{unit.removesuffix('.c')}.o" for unit in units)
+    made = f"{BUILD}/lib{library}.a"
     makefile = f"""\
-# lib{library}.a. For a board: make CROSS=arm-himix200-linux- (the beginning of its tools' names).
+# {made}. For a board: make CROSS=arm-himix200-linux- (the beginning of its tools' names).
 CC = $(CROSS)gcc
 AR = $(CROSS)ar
 CFLAGS ?= -O3
 
-lib{library}.a: {objects}
+{made}: {objects}
 \trm -f $@
 \t$(AR) rc $@ $^
 \t$(CROSS)ranlib $@
 
 # One memory holds values of several types, one after another.
-%.o: %.c {" ".join(headers)}
+{BUILD}/%.o: %.c {" ".join(headers)} {BUILD}/how
 \t$(CC) -std=c99 -fno-strict-aliasing $(CFLAGS) -c -o $@ $<
 
-clean:
-\trm -f lib{library}.a {objects}
+# What another compiler built, or other flags, is built anew.
+{BUILD}/how: FORCE
+\t@mkdir -p {BUILD}
+\t@echo '$(CC) $(CFLAGS)' | cmp -s - $@ || echo '$(CC) $(CFLAGS)' > $@
 
-.PHONY: clean
+clean:
+\trm -f {made} {objects} {BUILD}/how
+
+.PHONY: clean FORCE
 """
     cmake = f"""\
 cmake_minimum_required(VERSION 3.5)
@@ -352,4 +365,4 @@ target_compile_options({library} PRIVATE -fno-strict-aliasing)
 target_include_directories({library} PUBLIC ${{CMAKE_CURRENT_SOURCE_DIR}})
 target_link_libraries({library} PUBLIC m)
 """
-    return {"Makefile": makefile, "CMakeLists.txt": cmake}
+    return {MAKEFILE: makefile, "CMakeLists.txt": cmake}

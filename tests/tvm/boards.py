@@ -88,7 +88,9 @@ def interface(
 def run(folder: Path, face: Interface, feeds: Mapping[str, Array], machine: Machine, flags: str = "-O2") -> list[Array]:
     """The outputs of the C in `folder`, built with its Makefile for a machine and run there."""
     library = next(
-        word for word in (folder / "Makefile").read_text().split() if word.startswith("lib") and word.endswith(".a")
+        word
+        for word in (folder / "Makefile").read_text().split()
+        if word.startswith("build/lib") and word.endswith(".a")
     )
     make = ["make", "-s", f"CROSS={machine.cross}", f"CFLAGS={flags} -Wall -Werror {machine.flags}", library]
     _ran(make, folder)

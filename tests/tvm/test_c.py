@@ -105,6 +105,34 @@ def test_it_is_pedantic_c99_and_needs_nothing(exported: Path, tmp_path: Path) ->
         assert not re.search("TVM", undefined)
 
 
+def test_the_makefile_builds_anew_for_another_compiler(exported: Path, tmp_path: Path) -> None:
+    machine = MACHINES["aarch64"]
+    if missing := MACHINES["host"].missing or machine.missing:
+        pytest.skip(missing)
+    folder = tmp_path / "build"
+    shutil.copytree(exported, folder)
+    library = folder / "build/libnet_3_odd_name_run.a"
+
+    def made(*options: str) -> bytes:
+        subprocess.run(["make", "-s", "-C", folder, *options], check=True)
+        return library.read_bytes()
+
+    first = made()
+    assert made(f"CROSS={machine.cross}") != first
+    assert made() == first
+    times = library.stat().st_mtime_ns
+    assert made() == first
+    assert library.stat().st_mtime_ns == times, "nothing is new"
+
+
+def test_what_the_makefile_built_is_in_no_export_s_way(model: Path, exported: Path, tmp_path: Path, running) -> None:
+    running("relay")
+    folder = tmp_path / "out"
+    shutil.copytree(exported, folder)
+    (folder / csource.BUILD).mkdir()
+    onnx2caffe.export_tvm(model, folder, target="c", compare=False)
+
+
 def test_cmake_builds_it(exported: Path, tmp_path: Path) -> None:
     if shutil.which("cmake") is None:
         pytest.skip("apt-get install cmake")
@@ -135,6 +163,22 @@ def test_a_model_may_be_called_as_something_of_c_or_cmake(name: str, tmp_path: P
     )
     for command in (["cmake", "-S", ".", "-B", "build"], ["cmake", "--build", "build"], ["build/app"]):
         subprocess.run(command, cwd=tmp_path, check=True, capture_output=True)
+
+
+def test_cmake_builds_it_for_a_board_in_a_project(exported: Path, tmp_path: Path) -> None:
+    """As docs/tvm.md says."""
+    machine = MACHINES["aarch64"]
+    if shutil.which("cmake") is None or machine.missing:
+        pytest.skip(f"apt-get install cmake {machine.packages}")
+    shutil.copytree(exported, tmp_path / "net")
+    (tmp_path / "main.c").write_text('#include "net_3_odd_name_run.h"\nint main(void) { return !net_3_odd_name_run; }\n')
+    project = ["project(app C)", "add_subdirectory(net)", "add_executable(app main.c)"]
+    linked = "target_link_libraries(app PRIVATE net_3_odd_name_run)"
+    (tmp_path / "CMakeLists.txt").write_text("\n".join(["cmake_minimum_required(VERSION 3.5)", *project, linked]))
+    board = ["-DCMAKE_SYSTEM_NAME=Linux", f"-DCMAKE_C_COMPILER={machine.cross}gcc"]
+    subprocess.run(["cmake", "-S", tmp_path, "-B", tmp_path / "b", *board], check=True, capture_output=True)
+    subprocess.run(["cmake", "--build", tmp_path / "b"], check=True, capture_output=True)
+    assert (tmp_path / "b/app").read_bytes()[18:20] == b"\xb7\0", "a program for AArch64"
 
 
 def test_names_are_identifiers_used_once() -> None:
