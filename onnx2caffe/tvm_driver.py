@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import shutil
+import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -223,14 +224,20 @@ class _Exporting:
 
         Raises:
             RuntimeMissing: it is not there.
+            UsageError: it makes code for another machine than the target.
 
         """
         cc = self._options.cc
         found = shutil.which(cc) if cc else ""
+        of_an_sdk = "put its SDK's bin folder on PATH or name it in full; Debian's: "
+        hint = (
+            of_an_sdk * targets.is_foreign(self._target) + f"apt-get install {targets.compiler_package(self._target)}"
+        )
         if found is None:
-            raise RuntimeMissing(
-                f"there is no compiler {cc}", f"apt-get install {targets.compiler_package(self._target)}"
-            )
+            raise RuntimeMissing(f"there is no compiler {cc}", hint)
+        machine = _machine(found) if found and not self._is_c else ""
+        if machine and not targets.fits(self._target, machine):
+            raise UsageError(f"--cc {cc} links for {machine}, which --target {self._options.target} is not", hint)
         return found
 
     def _library(self, tvm: Tvm) -> str:
@@ -331,6 +338,15 @@ class _Exporting:
         if self._is_c:
             return built
         return {**built, "executor": "graph" if self._options.dialect == "relay" and program.is_sized else "vm"}
+
+
+def _machine(compiler: str) -> str:
+    """The triple of the machine that a compiler makes code for; "" where it does not say."""
+    try:
+        said = subprocess.run([compiler, "-dumpmachine"], capture_output=True, text=True, check=False)
+    except OSError:
+        return ""
+    return "" if said.returncode else said.stdout.strip()
 
 
 def _places(loaded: Loaded, emitted: Emitted) -> tuple[dict[str, Place], dict[str, Place]]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import platform
+import re
 from collections.abc import Mapping
 from typing import Any
 
 from onnx2caffe.errors import UsageError
 
-__all__ = ["HOST", "PRESETS", "compiler_package", "is_c", "is_foreign", "is_gpu", "parse"]
+__all__ = ["HOST", "PRESETS", "compiler_package", "fits", "is_c", "is_foreign", "is_gpu", "parse"]
 
 Target = Mapping[str, Any]
 
@@ -56,6 +58,10 @@ _PACKAGES = {
     "gnueabi": "gcc-arm-linux-gnueabi",
 }
 """How a triple begins or ends -> Debian's compiler for it."""
+
+_FAMILIES = {"arm64": "aarch64", "arm": "arm", r"i\d86": "x86", "amd64": "x86_64"}
+_SOFT, _HARD = "eabi", "eabihf"
+"""How the triple of a 32-bit ARM ends whose calls hand floats over in integer registers, and of one in the others."""
 
 _LISTS = ("cl-opt", "keys", "libs", "mattr")
 
@@ -110,6 +116,21 @@ def compiler_package(target: Target) -> str:
     triple = _triple(target)
     fitting = (p for part, p in _PACKAGES.items() if triple.startswith(part) or triple.endswith(part))
     return next(fitting, "gcc")
+
+
+def fits(target: Target, machine: str) -> bool:
+    """Whether a compiler for a machine (a triple, as `-dumpmachine` says it) links what is built for a target."""
+    triple = _triple(target) or platform.machine()
+    if _family(triple) != _family(machine):
+        return False
+    registers = triple.endswith(_HARD) or target.get("mfloat-abi") == "hard"
+    return not machine.endswith(_SOFT if registers else _HARD)
+
+
+def _family(triple: str) -> str:
+    """The first part of a triple, under one name for all that run the same objects."""
+    first = triple.lower().partition("-")[0]
+    return next((family for pattern, family in _FAMILIES.items() if re.match(pattern, first)), first)
 
 
 def _triple(target: Target) -> str:

@@ -137,12 +137,47 @@ def test_a_missing_compiler_is_named_with_its_package(target: str, package: str,
     message = capsys.readouterr().err
     assert "no-such-gcc" in message
     assert f"apt-get install {package}\n" in message
+    assert ("SDK" in message) is (target != "host")
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("target", "machine", "fits"),
+    [
+        ("hi3516dv300", "arm-linux-gnueabi", True),
+        ("hi3516dv300", "arm-himix200-linux", True),
+        ("hi3516dv300", "arm-linux-gnueabihf", False),
+        ("hi3516dv300", "x86_64-linux-gnu", False),
+        ("armhf", "arm-linux-gnueabihf", True),
+        ("armhf", "arm-linux-gnueabi", False),
+        ("hi3559av100", "aarch64-himix100-linux", True),
+        ("hi3559av100", "arm-linux-gnueabi", False),
+        ("mali", "aarch64-linux-gnu", True),
+        ("mali", "x86_64-linux-gnu", False),
+        ("host", "arm-linux-gnueabi", False),
+        ("llvm -mtriple=i386-linux-gnu", "i686-linux-gnu", True),
+    ],
+)
+def test_compilers_that_fit(target: str, machine: str, fits: bool, monkeypatch) -> None:
+    monkeypatch.setattr(targets.platform, "machine", lambda: "x86_64")
+    assert targets.fits(targets.parse(target), machine) is fits
+
+
+def test_a_compiler_for_another_machine_is_wrong_usage(model: Path, tmp_path: Path, capsys) -> None:
+    if shutil.which("arm-linux-gnueabihf-gcc") is None:
+        pytest.skip("apt-get install gcc-arm-linux-gnueabihf")
+    arguments = ["--target", "hi3516dv300", "--cc", "arm-linux-gnueabihf-gcc", "-o", str(tmp_path / "out")]
+    assert cli.main(["tvm", str(model), *arguments]) == 2
+    assert "links for arm-linux-gnueabihf" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
 
 
 def test_what_does_not_link_leaves_nothing(model: Path, tmp_path: Path, running, capsys) -> None:
     running("relay")
-    arguments = ["--target", "hi3516dv300", "--cc", "gcc", "--no-compare", "-o", str(tmp_path / "out")]
+    cc = tmp_path / "arm-gcc"
+    cc.write_text('#!/bin/sh\nif [ "$1" = -dumpmachine ]; then echo arm-linux; else exec gcc "$@"; fi\n')
+    cc.chmod(0o755)
+    arguments = ["--target", "hi3516dv300", "--cc", str(cc), "--no-compare", "-o", str(tmp_path / "out")]
     assert cli.main(["tvm", str(model), *arguments]) == 4
     assert "TVM failed" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
