@@ -14,7 +14,7 @@ from onnx2caffe.frontend import GivenNode, Loaded
 
 __all__ = ["check"]
 
-_HINT = "the model is not what ONNX defines or the method covers; --output TENSOR ends it in front of these nodes"
+_HINT = "docs/method.md has the stops of the method; --output TENSOR ends the model in front of these nodes"
 _UPSAMPLED_RANK = 5
 
 
@@ -42,14 +42,14 @@ def _reasons(node: GivenNode, shapes: dict[str, Shape], scales: dict[str, list[f
     count = len([name for name in node.inputs if name])
     count += node.op == "Upsample" and "scales" in node.attributes  # opset 7 and 8
     if count != 2:
-        yield f"it has {count} input{'s' * (count != 1)} where the method takes 2"
+        yield f"it has {count} input{'s' * (count != 1)} where ONNX defines 2"
     if node.op == "Upsample":
         rank = len(shapes.get(node.inputs[0], ())) if node.inputs else 0
         if rank == _UPSAMPLED_RANK:
-            yield "its input has 5 axes; the method resizes the two axes of a picture"
+            yield "its input has 5 axes; ONNX has that, but the method resizes the two axes of a picture"
         factors = scales.get(node.name, [])
         if any(factor != 1 for factor in factors[:2]):
-            yield f"its scales {factors} change the batch or the channels"
+            yield f"its scales {factors} change the batch or the channels; ONNX has that, the method stops"
 
 
 def _shapes(loaded: Loaded) -> dict[str, Shape]:

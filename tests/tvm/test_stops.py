@@ -28,23 +28,26 @@ def model(op: str, inputs: list, opset: int, **attributes) -> onnx.ModelProto:
 
 
 STOPS = {
-    "matmul-one": (model("MatMul", [(2, 3)], 13), "it has 1 input where the method takes 2"),
-    "matmul-three": (model("MatMul", [(2, 3), (3, 4), (2, 4)], 13), "it has 3 inputs where the method takes 2"),
-    "upsample-one": (model("Upsample", [(1, 2, 3, 4)], 9), "it has 1 input where the method takes 2"),
+    "matmul-one": (model("MatMul", [(2, 3)], 13), "it has 1 input where ONNX defines 2"),
+    "matmul-three": (model("MatMul", [(2, 3), (3, 4), (2, 4)], 13), "it has 3 inputs where ONNX defines 2"),
+    "upsample-one": (model("Upsample", [(1, 2, 3, 4)], 9), "it has 1 input where ONNX defines 2"),
     "upsample-three": (
         model("Upsample", [(1, 2, 3, 4), [1, 1, 2, 2], [1]], 9),
-        "it has 3 inputs where the method takes 2",
+        "it has 3 inputs where ONNX defines 2",
     ),
     "upsample-attribute-and-input": (
         model("Upsample", [(1, 2, 3, 4), [1, 1, 2, 2]], 7, scales=[1.0, 1.0, 2.0, 2.0]),
-        "it has 3 inputs where the method takes 2",
+        "it has 3 inputs where ONNX defines 2",
     ),
-    "upsample-5d": (model("Upsample", [(1, 2, 3, 4, 5), [1, 1, 2, 2, 2]], 9), "5 axes"),
-    "upsample-5d-attribute": (model("Upsample", [(1, 2, 3, 4, 5)], 7, scales=[1.0, 1.0, 2.0, 2.0, 2.0]), "5 axes"),
-    "upsample-channels": (model("Upsample", [(1, 2, 3, 4), [1, 2, 2, 2]], 9), "change the batch or the channels"),
+    "upsample-5d": (model("Upsample", [(1, 2, 3, 4, 5), [1, 1, 2, 2, 2]], 9), "5 axes; ONNX has that"),
+    "upsample-5d-attribute": (
+        model("Upsample", [(1, 2, 3, 4, 5)], 7, scales=[1.0, 1.0, 2.0, 2.0, 2.0]),
+        "5 axes; ONNX has that",
+    ),
+    "upsample-channels": (model("Upsample", [(1, 2, 3, 4), [1, 2, 2, 2]], 9), "the channels; ONNX has that"),
     "upsample-batch": (
         model("Upsample", [(1, 2, 3, 4)], 7, scales=[2.0, 1.0, 2.0, 2.0]),
-        "change the batch or the channels",
+        "the channels; ONNX has that",
     ),
 }
 
