@@ -52,7 +52,7 @@ def _say(export: TvmExport, verbose: bool) -> None:
     for path in (*export.files.values(), export.map_file):
         say(f"wrote {path}")
     if export.proof is None:
-        say(f"not compared: {export.calls} operators, never run (--no-compare)")
+        say(f"not compared: {export.calls} operator{'s' * (export.calls != 1)}, never run (--no-compare)")
         return
     from onnx2caffe.verify.report import summary
 

@@ -66,13 +66,14 @@ def test_files(model, dialect, tmp_path, running, capsys) -> None:
     assert "in_put_0" in (folder / segment.files["text"]).read_text()
 
 
-def test_steps_end_with_what_is_emitted(tmp_path, running) -> None:
+def test_steps_end_with_what_is_emitted(tmp_path, running, capsys) -> None:
     """Also where no pass changes anything."""
     running("relay")
     text = '<ir_version: 8, opset_import: ["": 18]> net (float[2] x) => (float[2] y) { y = Relu(x) }'
     onnx.save(onnx.parser.parse_model(text), tmp_path / "net.onnx")
-    options = {"compile": False, "compare": False, "save_intermediate": tmp_path / "steps"}
-    onnx2caffe.export_tvm(tmp_path / "net.onnx", tmp_path / "out", **options)
+    options = ["--no-compile", "--no-compare", "--save-intermediate", str(tmp_path / "steps")]
+    assert cli.main(["tvm", str(tmp_path / "net.onnx"), "-o", str(tmp_path / "out"), *options]) == 0
+    assert "not compared: 1 operator, never run" in capsys.readouterr().out
     assert sorted(path.name for path in (tmp_path / "steps").glob("*.onnx")) == ["00-load.onnx", "01-final.onnx"]
 
 
