@@ -171,7 +171,9 @@ def test_cmake_builds_it_for_a_board_in_a_project(exported: Path, tmp_path: Path
     if shutil.which("cmake") is None or machine.missing:
         pytest.skip(f"apt-get install cmake {machine.packages}")
     shutil.copytree(exported, tmp_path / "net")
-    (tmp_path / "main.c").write_text('#include "net_3_odd_name_run.h"\nint main(void) { return !net_3_odd_name_run; }\n')
+    (tmp_path / "main.c").write_text(
+        '#include "net_3_odd_name_run.h"\nint main(void) { return !net_3_odd_name_run; }\n'
+    )
     project = ["project(app C)", "add_subdirectory(net)", "add_executable(app main.c)"]
     linked = "target_link_libraries(app PRIVATE net_3_odd_name_run)"
     (tmp_path / "CMakeLists.txt").write_text("\n".join(["cmake_minimum_required(VERSION 3.5)", *project, linked]))
