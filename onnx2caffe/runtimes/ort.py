@@ -138,9 +138,7 @@ class Reference:
             proto = onnx.load(self._source, "protobuf", load_external_data=self._widen)
         if self._widen:
             _widen(proto)
-        for graph in _graphs(proto.graph):
-            for node in graph.node:
-                node.ClearField("name")  # two nodes of one name: legal in ONNX, refused by onnxruntime
+        _name_once(proto.graph)
         self._rewrite(proto)
         _add_outputs(proto.graph, self._wanted)
         serialized: bytes = proto.SerializeToString()
@@ -159,6 +157,16 @@ def _add_outputs(graph: onnx.GraphProto, names: Sequence[str]) -> None:
     for name in dict.fromkeys(names):
         if name in produced - have:
             graph.output.add().name = name
+
+
+def _name_once(whole: onnx.GraphProto) -> None:
+    """Two nodes of one name are legal in ONNX and refused by onnxruntime; the first keeps it for messages."""
+    taken: set[str] = set()
+    for graph in _graphs(whole):
+        for node in graph.node:
+            if node.name in taken:
+                node.ClearField("name")
+            taken.add(node.name)
 
 
 def _graphs(graph: onnx.GraphProto) -> Iterator[onnx.GraphProto]:

@@ -183,7 +183,7 @@ class Tvm:
         """
         file = None if library is None else str(library)
         if library is not None and library.suffix == ".tar":
-            _need_tar()
+            _need_packers()
         self._ask({"do": "write", "stem": str(stem), "library": file, "linker": linker})
         if library is not None and not library.exists():
             raise RuntimeCrash(f"{linker or 'the compiler'} reports success and links nothing")
@@ -198,7 +198,7 @@ class Tvm:
             RuntimeCrash: TVM died.
 
         """
-        _need_tar()
+        _need_packers()
         try:
             self._ask({"do": "c", "name": name, "opt_level": opt_level, "path": str(archive)})
         except _Refusal as problem:
@@ -236,9 +236,10 @@ class Tvm:
         return results
 
 
-def _need_tar() -> None:
-    if shutil.which("tar") is None:
-        raise RuntimeMissing("there is no tar, with which TVM packs what it writes", "apt-get install tar")
+def _need_packers() -> None:
+    for tool in ("tar", "gzip"):
+        if shutil.which(tool) is None:
+            raise RuntimeMissing(f"there is no {tool}, with which TVM packs what it writes", f"apt-get install {tool}")
 
 
 def _repack(archive: Path) -> None:

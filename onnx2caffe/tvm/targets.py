@@ -64,6 +64,8 @@ _SOFT, _HARD = "eabi", "eabihf"
 """How the triple of a 32-bit ARM ends whose calls hand floats over in integer registers, and of one in the others."""
 
 _LISTS = ("cl-opt", "keys", "libs", "mattr")
+_NUMBERS = {"opt-level": range(4), "num-cores": range(1, 1025)}
+"""What makes sense of options that TVM takes any number for."""
 
 
 def parse(text: str) -> dict[str, Any]:
@@ -83,6 +85,10 @@ def parse(text: str) -> dict[str, Any]:
         name, sign, value = option.removeprefix("-").partition("=")
         if not sign or not option.startswith("-"):
             raise UsageError(f"--target {text!r}: {option!r} is not -NAME=VALUE")
+        if name == "kind":
+            raise UsageError(f"--target {text!r}: {option!r} is no option", "the kind stands first, by itself")
+        if name in _NUMBERS and value not in map(str, numbers := _NUMBERS[name]):
+            raise UsageError(f"--target {text!r}: {option!r} is none of {numbers[0]} … {numbers[-1]}")
         target[name] = value.split(",") if name in _LISTS else _plain(value)
     for feature in target.get("mattr", ()):
         if feature[:1] not in ("+", "-"):

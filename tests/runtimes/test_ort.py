@@ -88,3 +88,12 @@ def test_feeds_are_cast_and_further_ones_ignored():
 
 def test_nothing_wanted():
     assert Reference(model().SerializeToString(), ["y"]).run({"x": X}, []) == {}
+
+
+def test_a_node_that_fails_is_named_by_its_name():
+    proto = model()
+    bits = helper.make_node("NonZero", ["i"], ["n"], name="the one")
+    proto.graph.node.extend([helper.make_node("Cast", ["y"], ["i"], to=onnx.TensorProto.INT8), bits])
+    proto.graph.output.append(helper.make_tensor_value_info("n", onnx.TensorProto.INT64, None))
+    with pytest.raises(NoReference, match="'the one'"):
+        Reference(proto.SerializeToString()).run({"x": X}, ["z"])

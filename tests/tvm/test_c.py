@@ -261,6 +261,17 @@ def test_without_a_compiler_it_is_said(model: Path, tmp_path: Path, running, mon
     assert any("the C was not run" in note.text for note in export.notes)
 
 
+@pytest.mark.parametrize("tool", ["tar", "gzip"])
+def test_a_packer_that_is_not_there_is_named(tool: str, model: Path, tmp_path: Path, running, monkeypatch, capsys):
+    running("relay")
+    which = shutil.which
+    monkeypatch.setattr(shutil, "which", lambda name: None if name == tool else which(name))
+    words = ["--target", "c", "--no-compare", "-o", str(tmp_path / "out")]
+    assert cli.main(["tvm", str(model), *words]) == 4
+    assert f"apt-get install {tool}\n" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
 def test_an_export_of_c_is_replaced_whole(model: Path, tmp_path: Path, running) -> None:
     running("relay")
     onnx2caffe.export_tvm(model, tmp_path, target="c", compare=False)
@@ -319,6 +330,20 @@ def test_a_constant_that_tvm_has_no_c_for_is_refused_by_its_name(tmp_path: Path,
     onnx.save(onnx.parser.parse_model(f'<ir_version: 10, opset_import: ["": 18]> {text}'), tmp_path / "net.onnx")
     with pytest.raises(Unsupported, match="output 'truths', which is constant: TVM writes no C: "):
         onnx2caffe.export_tvm(tmp_path / "net.onnx", tmp_path / "out", target="c", compare=False)
+
+
+def test_memory_for_bytes_gets_no_warning(tmp_path: Path, running) -> None:
+    """TVM packs the first of its constants, which gcc ignores for bytes."""
+    running("relay")
+    if shutil.which("gcc") is None:
+        pytest.skip("apt-get install gcc")
+    path = tmp_path / "net.onnx"
+    constants = "uint8[9] c = {1, 2, 3, 4, 5, 6, 7, 8, 9}, uint8[3] d = {1, 2, 3}"
+    text = f"net (uint8[9] x, uint8[3] z) => (uint8[9] y, uint8[3] w) <{constants}> {{ y = Max(x, c) w = Max(z, d) }}"
+    onnx.save(onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["": 18]> {text}'), path)
+    export = onnx2caffe.export_tvm(path, tmp_path / "out", target="c", compare=False)
+    assert "aligned(16)" in export.files["c"].read_text()
+    subprocess.run(["gcc", "-std=c99", "-Wall", "-Werror", "-fsyntax-only", export.files["c"]], check=True)
 
 
 @pytest.mark.parametrize("fn", ["abs", "acosh", "asinh", "atanh", "cosh", "trunc", "isinf", "isnan", "erf"])

@@ -186,7 +186,10 @@ def test_what_there_is_not_is_said_to_callers_too(model, options, tmp_path) -> N
         onnx2caffe.export_tvm(model, tmp_path / "out", **options)
 
 
-@pytest.mark.parametrize("text", ["llvm mcpu", "cuda", "", "llvm -mcpu", "llvm -mattr=neon"])
+MEANINGLESS = [f"llvm -{option}" for option in ("kind=c", "opt-level=7", "opt-level=", "num-cores=" + "9" * 20)]
+
+
+@pytest.mark.parametrize("text", ["llvm mcpu", "cuda", "", "llvm -mcpu", "llvm -mattr=neon", *MEANINGLESS])
 def test_a_target_that_is_none(model, text, tmp_path) -> None:
     assert cli.main(["tvm", str(model), "-o", str(tmp_path / "out"), "--target", text]) == 2
 

@@ -183,6 +183,16 @@ def test_what_does_not_link_leaves_nothing(model: Path, tmp_path: Path, running,
     assert not (tmp_path / "out").exists()
 
 
+def test_a_compiler_that_fails_without_a_word_is_named(model: Path, tmp_path: Path, running, capsys) -> None:
+    running("relay")
+    compiler = tmp_path / "silent"
+    compiler.write_text("#!/bin/sh\nexit 1\n")
+    compiler.chmod(0o755)
+    arguments = ["--cc", str(compiler), "--no-compare", "-o", str(tmp_path / "out")]
+    assert cli.main(["tvm", str(model), *arguments]) == 4
+    assert f"{compiler} fails and says nothing" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("dialect", DIALECTS)
 @pytest.mark.parametrize("target", ["opencl", "mali"])
 def test_opencl(target: str, dialect: str, model: Path, tmp_path: Path, running) -> None:

@@ -74,10 +74,10 @@ def bare() -> dict[str, Any]:
 
 def last_words(problem: Exception) -> str:
     """What an error of TVM says, without its stack; of a compiler that failed, all that it said."""
-    text, of_a_compiler, _ = str(problem).partition(_COMMAND)
+    text, of_a_compiler, command = str(problem).partition(_COMMAND)
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     if of_a_compiler:
-        return " ".join(lines)[:_LONGEST]
+        return " ".join(lines if lines[1:] else [*lines, f"{command.split()[0]} fails and says nothing"])[:_LONGEST]
     telling = [line for line in lines if "Check failed" in line or "Error" in line] or lines
     text = telling[-1] if telling else type(problem).__name__
     return text[:_LONGEST]
