@@ -186,7 +186,9 @@ class _Chosen:
         if self._net is None:
             if not self._all and (names or not options.runtimes):
                 raise UsageError(_NO_NET, "NET.prototxt NET.caffemodel; --runtime relay or relax needs none")
-            self.notes += [Note("note", f"{name} is left out: no net was given") for name in names]
+            if names:
+                verb = "is" if len(names) == 1 else "are"
+                self.notes.append(Note("note", f"{' and '.join(names)} {verb} left out: no net was given"))
             idle = {"--map": options.names, "--caffe-python": options.caffe_python}
             self.notes += [Note("note", f"{o} has no effect: no net was given") for o, given in idle.items() if given]
             return []

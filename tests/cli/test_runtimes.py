@@ -89,7 +89,7 @@ def test_what_is_missing_stops_where_it_is_named(cli, model, net, running, monke
     report = json.loads(cli("compare", model, "--runtime", "all", "--json", "--runs", 1).out)
     assert set(report["runtimes"]) == {"relax"}
     assert [note.split(":")[0] for note in report["notes"]] == [
-        "builtin is left out", "pycaffe is left out", "relay is left out",
+        "builtin and pycaffe are left out", "relay is left out",
     ]  # fmt: skip
 
 
