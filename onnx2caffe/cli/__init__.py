@@ -26,6 +26,10 @@ _STOPPED = 128
 _STOPS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
 
 
+class _Stopped(KeyboardInterrupt):
+    """A signal. After a plain one that went through an `exec`, `python -m` ends with 130 whatever was made of it."""
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command line (default: this process's own); the exit code."""
     _prepare_streams()
@@ -67,7 +71,7 @@ def _stoppable() -> Iterator[None]:
     def stop(number: int, _: FrameType | None) -> None:
         for other in ours:
             signal.signal(other, signal.SIG_IGN)  # `timeout` sends two; clearing away is on its way
-        raise KeyboardInterrupt(number)
+        raise _Stopped(number)
 
     usual = {number: signal.getsignal(number) for number in _STOPS}
     ours = [number for number, how in usual.items() if how in (signal.SIG_DFL, signal.default_int_handler)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
+import os
 import subprocess
 import sys
 import tomllib
@@ -350,3 +351,24 @@ class TestApi:
 
     def test_inspect(self, tmp_path):
         assert onnx2caffe.inspect(save("branches", tmp_path)).convertible
+
+
+def test_a_signal_in_a_text_that_python_runs_has_its_exit_code(tmp_path):
+    """Modules that are being imported run texts (dataclasses): a plain KeyboardInterrupt there is 130 to Python."""
+    (tmp_path / "stopped.py").write_text(
+        "import sys\n"
+        "from onnx2caffe import cli\n"
+        "text = 'import os, signal; os.kill(os.getpid(), signal.SIGTERM); os.getpid()'\n"
+        "cli._run = lambda words: exec(text)\n"
+        "sys.exit(cli.main([]))\n"
+    )
+    paths = os.pathsep.join([str(tmp_path), *sys.path])
+    ended = subprocess.run(
+        [sys.executable, "-m", "stopped"],
+        env={**os.environ, "PYTHONPATH": paths},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ended.returncode == 143
+    assert "interrupted (SIGTERM)" in ended.stderr
