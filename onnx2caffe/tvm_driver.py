@@ -343,8 +343,15 @@ class _Exporting:
 def _machine(compiler: str) -> str:
     """The triple of the machine that a compiler makes code for; "" where it does not say."""
     try:
-        said = subprocess.run([compiler, "-dumpmachine"], capture_output=True, text=True, check=False)
-    except OSError:
+        said = subprocess.run(
+            [compiler, "-dumpmachine"],
+            capture_output=True,
+            text=True,
+            check=False,
+            stdin=subprocess.DEVNULL,
+            timeout=10,
+        )
+    except (OSError, subprocess.TimeoutExpired):
         return ""
     return "" if said.returncode else said.stdout.strip()
 

@@ -170,19 +170,31 @@ def test_a_disk_that_fills_up_under_a_worker(cli, model, small_disk, running, ta
     assert [path.name for path in small_disk.iterdir()] == ["filler"]
 
 
+def _listening() -> None:
+    """Jobs in the background of a shell are started deaf to SIGINT, those of nohup to SIGHUP."""
+    for number in (signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_stopped_while_a_compiler_runs(model, tmp_path, script, running, number):
     """Neither the worker nor the compiler that it started goes on; both signals of two are one."""
     running("relay")
     alive = tmp_path / "alive"
     os.mkfifo(alive)
-    cc = script("cc", f'exec 3> "{alive}"; echo $PPID >&3; sleep 600')
+    cc = script("cc", f'[ "$1" = -dumpmachine ] && exit 1; exec 3> "{alive}"; echo $PPID >&3; sleep 600')
     temporary = tmp_path / "temporary"
     temporary.mkdir()
     words = ["tvm", str(model), "-o", str(tmp_path / "out"), "--no-compare", "--cc", str(cc)]
     command = [sys.executable, "-m", "onnx2caffe", *words]
     environment = {**os.environ, "TMPDIR": str(temporary)}
-    exporting = subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True)
+    exporting = subprocess.Popen(
+        command,
+        env=environment,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=_listening,  # noqa: PLW1509 - it has one thread
+    )
     with alive.open() as compiler:
         worker = int(compiler.readline())
         exporting.send_signal(number)
