@@ -82,7 +82,7 @@ def blamed(loaded: Loaded) -> Iterator[None]:
         yield
     except (Onnx2CaffeError, OSError, MemoryError):
         raise
-    except Exception:
+    except Exception:  # of any kind: a broken model stops passes and lowerings wherever they first rely on it
         if loaded.path is not None:
             first = next(all_runs(loaded.inputs, SEEDS[:1]))
             Reference(loaded.path).run(first, [output.name for output in loaded.outputs])
