@@ -251,7 +251,7 @@ class _Partition:
         at_ports = (
             [self._wiring.makers[value] for value in ports]
             if ports is part.outputs
-            else [node for value in ports for node in hanging[value].intersection(self._wiring.readers[value])]
+            else [node for value in ports for node in self._wiring.readers[value] if node in hanging[value]]
         )
         idle = Counter(node for node in at_ports if not self._weights[node])
         return {max(idle, key=lambda node: idle[node])} if idle else set()
